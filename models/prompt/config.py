@@ -280,7 +280,7 @@ class PromptConfig(SystemConfig):
         """Return the settings, with the hashes of the prompts and what identifies the model."""
         hashes = {Path(name).stem: prompt.hash for name, prompt in self.prompts().items()}
         identity = {**super().identity(), **self.open_engine().identity(), "prompt": hashes}
-        if self.selects_by_ranker or self.rank_checkpoint:
+        if self.selects_by_ranker:
             identity |= ranker_identity(str(self.selector), self.rank_checkpoint)
         elif self.selects_by_run:  # by its id, wherever its folder is
             identity["selector"] = Path(str(self.selector)).name
@@ -328,6 +328,11 @@ class PromptConfig(SystemConfig):
             raise UsageError(
                 f"model.reading={self.reading} mixes distributions, which a server does not give: choose"
                 " model.engine=transformers, or model.reading=stages, refine or select"
+            )
+        if self.rank_checkpoint is not None and not self.selects_by_ranker:
+            raise UsageError(
+                "model.rank_checkpoint is a sentence encoder: choose model.selector=embedding or embedding_lexrank, with"
+                " model.reading=select or segments, or leave it out"
             )
         if self.engine == "api" and self.tokenizer is None:
             self._check_uncounted()

@@ -69,10 +69,10 @@ class Dialogue:
 
     def add_answers(self, answers: Sequence[Answer]) -> None:
         """Take the answers to the requests, and ask what the reading wants to know next."""
-        self.asks = []
+        asks, self.asks = self.asks, []
         replies = []
-        for answer in answers:
-            replies.append(self._read_answer(answer))
+        for ask, answer in zip(asks, answers, strict=True):
+            replies.append(self._read_answer(ask, answer))
             self.problem = self.problem or answer.problem
         if self.problem:
             self._counts["failed"] = 1
@@ -82,16 +82,21 @@ class Dialogue:
         except StopIteration as end:
             self._result = end.value
 
-    def _read_answer(self, answer: Answer) -> Reply:
+    def _read_answer(self, ask: Ask, answer: Answer) -> Reply:
         """Count an answer, and return its text without thinking and marks of chat formats."""
         engine, config = self.system.engine, self.system.config
         thinks_first = not answer.thinking and starts_thinking(engine.tokenizer, config)
         text, thinking, unfinished = split_answer(answer.text, config.thinking_end, thinks_first)
+        # An answer that continues another one has its thinking, too.
+        num_written = len(ask.written)
+        counted = self._counts["thinking_tokens"] if num_written else 0
+        thinking_tokens = self._tokens_within(answer.thinking + thinking, answer)
+        thinking_tokens = min(thinking_tokens, num_written + answer.output_tokens)
         self._counts.update(
             requests=1,
             prompt_tokens=answer.prompt_tokens,
             output_tokens=answer.output_tokens,
-            thinking_tokens=self._tokens_within(answer.thinking + thinking, answer),
+            thinking_tokens=thinking_tokens - counted,
             refused=int(answer.refused),
         )
         complete = answer.complete and not unfinished
@@ -104,7 +109,7 @@ class Dialogue:
             characters = max(1, len(answer.thinking + answer.text))
             return round(answer.output_tokens * len(text) / characters)
         ids = tokenizer(text, add_special_tokens=False)["input_ids"]
-        return min(answer.output_tokens, len(ids))
+        return len(ids)
 
     @property
     def unknown_mark(self) -> str:
@@ -115,6 +120,7 @@ class Dialogue:
     def summary(self, keep_inputs: bool, with_evidence: bool) -> Summary:
         """Return the summary, with the price of its tokens in US dollars if there is one."""
         config = self.system.config
+        has_evidence = with_evidence and self._sent and self.problem is None
         counts: dict[str, float] = dict(self._counts)
         if config.input_price is not None and config.output_price is not None:
             dollars = config.input_price * counts["prompt_tokens"]
@@ -126,7 +132,7 @@ class Dialogue:
             self.ledger,
             self._result.complete,
             self._counts["output_tokens"],
-            evidence=self.reading.evidence() if with_evidence else None,
+            evidence=self.reading.evidence() if has_evidence else None,
             counts=counts,
             read=_sent_text(self._sent) if keep_inputs else None,
         )

@@ -16,17 +16,21 @@ import transformers
 from torch import Tensor
 
 
-def confidences(log_probabilities: Tensor, kind: str) -> Tensor:
-    """Return the logarithms of the pages' weights, whose sum over pages is 1: [P, …, V] → [P, …].
+def sureness(log_probabilities: Tensor, kind: str) -> Tensor:
+    """Return what the confidences of pages are the softmax of: […, V] → […].
 
-    `kind` is "uniform" or "entropy".
+    `kind` is "uniform" (0 for all) or "entropy" (minus the entropy, in nats).
     """
-    weights = log_probabilities.new_zeros(log_probabilities.shape[:-1])
-    if kind == "entropy":
-        probabilities = log_probabilities.exp()
-        # An impossible token adds nothing: 0 · log 0 = 0.
-        weights = torch.xlogy(probabilities, probabilities).sum(-1)
-    return weights.log_softmax(0)
+    if kind == "uniform":
+        return log_probabilities.new_zeros(log_probabilities.shape[:-1])
+    probabilities = log_probabilities.exp()
+    # An impossible token adds nothing: 0 · log 0 = 0.
+    return torch.xlogy(probabilities, probabilities).sum(-1)
+
+
+def confidences(log_probabilities: Tensor, kind: str) -> Tensor:
+    """Return the logarithms of the pages' weights, whose sum over pages is 1: [P, …, V] → [P, …]."""
+    return sureness(log_probabilities, kind).log_softmax(0)
 
 
 def mix_pages(log_probabilities: Tensor, kind: str) -> Tensor:

@@ -164,7 +164,11 @@ class LongText:
         encoded = tokenizer(
             passage.text, add_special_tokens=False, return_offsets_mapping=True, verbose=False
         )
-        self.offsets: list[Span] = [tuple(span) for span in encoded["offset_mapping"]]
+        self.offsets: list[Span] = []
+        for start, end in encoded["offset_mapping"]:
+            # The blank of a token such as " text" is no part of it: spans begin at the text.
+            blanks = len(passage.text[start:end]) - len(passage.text[start:end].lstrip())
+            self.offsets.append((start + blanks if start + blanks < end else start, end))
 
     @property
     def whole(self) -> list[Span]:
@@ -243,9 +247,16 @@ class LongText:
     def _excess(self, spans: Sequence[Span], indices: Iterable[int], room: PromptRoom) -> int:
         return room.excess(self.joined(spans[index] for index in indices))
 
-    def parts(self, room: PromptRoom, borders: Sequence[int] = ()) -> list[Span]:
-        """Divide the text into parts whose prompts are within the budget; none if there is no room for any."""
-        length = room.tokens
+    def parts(
+        self, room: PromptRoom, borders: Sequence[int] = (), longest: int | None = None
+    ) -> list[Span]:
+        """Divide the text into parts whose prompts are within the budget; none if there is no room for any.
+
+        A part crosses none of the borders, and has at most `longest` tokens. Without these, a text that fits is one part.
+        """
+        if not borders and longest is None and room.excess(self.passage.text) <= 0:
+            return self.whole
+        length = min(room.tokens, longest or room.tokens)
         while length > 0:
             spans = self.divided(length, borders)
             excess = max((room.excess(self.joined([span])) for span in spans), default=0)
@@ -288,6 +299,11 @@ class LongText:
         if beyond >= len(self._token_starts) or self._token_starts[beyond] >= end:
             return end
         limit = max(self._token_starts[beyond], begin + 1)
+        # Blanks at the end of a part are not sent.
+        while limit < end and self.passage.text[limit].isspace():
+            limit += 1
+        if limit == end:
+            return end
         paragraph = _last_until(self.passage.paragraphs, limit)
         fills_half = paragraph >= self._token_starts[first + length // 2]
         if by_paragraph and paragraph > begin and fills_half:

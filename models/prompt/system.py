@@ -148,7 +148,11 @@ class PromptSystem(System):
                 self.selector.check_examples([example])
             if self.counts_tokens:
                 text = self.passage(example).text if refuses else ""
-                lengths.append((self.engine.count(self.messages(example, text, words)), example.id))
+                counts = []
+                for entry in {"user", reading.entry_for(self.engine)}:
+                    messages = self.messages(example, text, words, entry=entry)
+                    counts.append(self.engine.count(messages))
+                lengths.append((max(counts), example.id))
         if not lengths:
             return
         # Without its text, a prompt leaves room for a unit of it at least.
@@ -156,8 +160,7 @@ class PromptSystem(System):
         setting = "" if config.selects_by_run else reading.unit_setting
         unit = vars(config).get(setting) or 1
         budget = self.budget or 0
-        limit = budget - (0 if refuses else 1)
-        too_long = [length for length in lengths if length[0] > limit]
+        too_long = [length for length in lengths if length[0] > budget - reading.least_room]
         if too_long:
             subject = f"{len(too_long)} of {len(lengths)} prompts are"
             raise self.too_long(*max(too_long), with_text=refuses, subject=subject)
@@ -356,6 +359,9 @@ class PromptSystem(System):
     ) -> UsageError:
         """Return the error about a prompt of some tokens, with its text if that is not to be cut, else without."""
         counted, advice = " without its text", ""
+        least = self.config.reading_class.least_room
+        if least > 1:
+            counted += f" and {least} for that"
         if with_text:
             counted, advice = "", "another model.reading, "
         return UsageError(

@@ -1,7 +1,7 @@
 """Language models of transformers, in this process."""
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import cached_property
 from itertools import accumulate, groupby, takewhile
 from typing import Any
@@ -28,20 +28,39 @@ from longsumbench.modeling.generation import (
 from longsumbench.modeling.nn.device import choose_device
 from longsumbench.models.prompt.chat import chat_ids
 from longsumbench.models.prompt.config import PromptConfig
-from longsumbench.models.prompt.page_mixture import PageMixture, confidences
+from longsumbench.models.prompt.page_mixture import PageMixture, sureness
 
-_IN_ANSWERS = {"no_repeat_ngram_size": 0, "repetition_penalty": 1.0}  # done by AnswerProcessor
+# Done by AnswerProcessor.
+_IN_ANSWERS = {"no_repeat_ngram_size": 0, "repetition_penalty": 1.0, "min_new_tokens": None}
 
 
 class AnswerProcessor(transformers.LogitsProcessor):
-    """Applies the settings against repetition and copies to one answer.
+    """Applies the settings against repetition and copies, and those of the length, to one answer.
 
     As for other systems, repetitions are those of the output. The library's `generate` would also count the prompt, so
-    that a summary could repeat no phrase of its source. `ids` are the prompts of the answer's pages, [P, L]; `mask` is
-    1 where a token is real. The answer begins at the place `begins` of a row.
+    that a summary could repeat no phrase of its source. It would also change the distributions of pages before they are
+    mixed.
     """
 
-    def __init__(self, decoding: Decoding, ids: Tensor, mask: Tensor, begins: int) -> None:
+    def __init__(
+        self,
+        decoding: Decoding,
+        limit: int,
+        ends: list[int],
+        ids: Tensor,
+        mask: Tensor,
+        begins: int,
+    ) -> None:
+        """Take the settings.
+
+        Args:
+            decoding: the settings.
+            limit: the most tokens of the answer.
+            ends: the tokens that end it.
+            ids: the prompts of its pages, [P, L].
+            mask: 1 where a token is real.
+            begins: the place of a row where the answer begins.
+        """
         self.begins, self.processors = begins, transformers.LogitsProcessorList()
         add = self.processors.append
         if decoding.repetition_penalty != 1:
@@ -50,6 +69,14 @@ class AnswerProcessor(transformers.LogitsProcessor):
             add(transformers.NoRepeatNGramLogitsProcessor(decoding.no_repeat_ngram))
         if decoding.encoder_no_repeat_ngram:
             add(SourceNgrams(decoding.encoder_no_repeat_ngram, ids[None], mask[None]))
+        if decoding.min_length and ends:
+            add(
+                transformers.MinNewTokensLengthLogitsProcessor(
+                    0, decoding.min_length, ends, device=str(ids.device)
+                )
+            )
+        if decoding.forced_eos and ends:
+            add(transformers.ForcedEOSTokenLogitsProcessor(limit, ends, device=str(ids.device)))
 
     def __call__(self, input_ids: Tensor, scores: Tensor) -> Tensor:
         """Change the scores of the next token: [K, L + T], [K, V] → [K, V]."""
@@ -184,17 +211,15 @@ class TransformersEngine:
         remaining = requests[0].max_tokens - num_written
         most_tokens = min(remaining, requests[0].stop_after or remaining)
         # Where the end comes by force.
-        forced = most_tokens - 1 if decoding.forced_eos and most_tokens == remaining else None
-        least = max(0, decoding.min_length - num_written)
-        arguments = generate_arguments(replace(decoding, min_length=least), most_tokens)
+        forced = remaining - 1 if decoding.forced_eos else None
+        arguments = generate_arguments(decoding, most_tokens)
         settings = transformers.GenerationConfig(
             **{**arguments, **_IN_ANSWERS},
-            forced_eos_token_id=None if forced is None else self.ends,
             eos_token_id=self.ends or None,
             pad_token_id=self._padding,
         )
         processors: list[transformers.LogitsProcessor] = [
-            rows.processor(decoding, self.config.confidence),
+            rows.processor(decoding, requests[0].max_tokens, self.ends, self.config.confidence),
             TokenProgress(most_tokens, prompt_length=rows.ids.shape[1]),
         ]
         # Sampled requests come one at a time, each with its own seed.
@@ -249,12 +274,13 @@ class TransformersEngine:
 
     def _confidences(self, prompts: Sequence[list[int]], ids: Sequence[int]) -> NDArray[np.float32]:
         """Return the weight of each page at each token of an answer, [P, T], from one more pass over each page."""
-        distributions = []
+        of_pages = []
         for prompt in prompts:
             row = torch.tensor([[*prompt, *ids[:-1]]], device=self.network.device)
             logits = self.network(input_ids=row, logits_to_keep=max(1, len(ids))).logits
-            distributions.append(logits[0].float().log_softmax(-1))  # [T, V]
-        weights = confidences(torch.stack(distributions), self.config.confidence).exp()
+            distributions = logits[0].float().log_softmax(-1)  # [T, V]
+            of_pages.append(sureness(distributions, self.config.confidence))
+        weights = torch.stack(of_pages).softmax(0)
         array: NDArray[np.float32] = weights[:, : len(ids)].cpu().numpy()
         return array
 
@@ -289,8 +315,10 @@ class _Rows:
         """The row of each request's first page."""
         return [0, *accumulate(self.num_pages)][:-1]
 
-    def processor(self, decoding: Decoding, confidence: str) -> PageMixture:
-        """Return what changes the scores: the mixture of pages, and the settings against repetition."""
+    def processor(
+        self, decoding: Decoding, limit: int, ends: list[int], confidence: str
+    ) -> PageMixture:
+        """Return what changes the scores: the mixture of pages, and then what each answer's settings ask for."""
         draws = decoding.temperature > 0 and max(self.num_pages) > 1
         processors = []
         pages = zip(self.ids.split(self.num_pages), self.mask.split(self.num_pages), strict=True)
@@ -298,7 +326,12 @@ class _Rows:
             of_answer = transformers.LogitsProcessorList()
             of_answer.append(
                 AnswerProcessor(
-                    decoding, ids[:, : self.begins], mask[:, : self.begins], self.begins
+                    decoding,
+                    limit,
+                    ends,
+                    ids[:, : self.begins],
+                    mask[:, : self.begins],
+                    self.begins,
                 )
             )
             if draws:

@@ -426,13 +426,13 @@ def test_lexrank_by_an_encoder(bert: Path, tmp_path: Path) -> None:
     ("words", "message"),
     [
         ("run model=ranker model.rank=embedding", "rank_checkpoint is missing: give a folder"),
-        ("run model=ranker model.rank_checkpoint=BERT", "which rank=lexrank does not use"),
-        ("run model=lead model.rank_checkpoint=BERT", "which rank=none does not use"),
+        ("run model=ranker model.rank_checkpoint=BERT", "which the ranker 'lexrank' does not use"),
+        ("run model=lead model.rank_checkpoint=BERT", "which the ranker 'none' does not use"),
         ("run model=lexrank model.rank_checkpoint=''", "rank_checkpoint is missing"),
         ("run model=lexrank model.rank_checkpoint=TEXTS", "no config.json in the model's folder"),
         ("run model=trunc scale=tiny model.rank=embedding", "rank_checkpoint is missing"),
         ("stats rank=tfidf,embedding", "rank_checkpoint is missing"),
-        ("stats rank=tfidf rank_checkpoint=BERT", "which rank=tfidf does not use"),
+        ("stats rank=tfidf rank_checkpoint=BERT", "which the ranker 'tfidf' does not use"),
         (
             "stats rank=embedding ranker.rank_checkpoint=BERT",
             "ranker.rank_checkpoint follows rank_checkpoint",

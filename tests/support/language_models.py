@@ -10,6 +10,7 @@ from longsumbench.core import (
     Decoding,
     Document,
     Example,
+    LanguageModel,
     Message,
     Request,
     Section,
@@ -56,7 +57,9 @@ class EchoEngine:
                 if self.tokenizer is None
                 else len(self.tokenizer(text)["input_ids"])
             )
-            sent = 0 if self.tokenizer is None else self.count(request.messages)
+            sent = 0
+            if self.tokenizer is not None:
+                sent = sum(map(self.count, (request.messages, *request.more_pages)))
             yield Answer(text, tokens <= request.max_tokens, self.refuses, sent, tokens)
 
     def identity(self) -> dict[str, Any]:
@@ -68,7 +71,7 @@ class EchoEngine:
         return {"engine": "echo", "context": self.context}
 
 
-def prompted(engine: EchoEngine, /, **settings: Any) -> PromptSystem:
+def prompted(engine: LanguageModel, /, **settings: Any) -> PromptSystem:
     """Return a system that asks an engine for summaries of 50 words, unless the settings differ."""
     values = {"length": "50", "decode_length": 100, **settings}
     config: PromptConfig = build_settings(PromptConfig, values, "model.")

@@ -36,7 +36,7 @@ class Pages(Reading):
         """Ask once, with a prompt for each page.
 
         Raises:
-            UsageError: a page is longer than the room of a prompt.
+            UsageError: there is no room for a page.
         """
         self.spans = self._divide()
         prompts = [self.messages(text) for text in self.texts_of(self.spans)]
@@ -44,22 +44,15 @@ class Pages(Reading):
         return self.reply
 
     def _divide(self) -> list[Span]:
-        length, room = self.system.config.page_length, self.room
         borders_of_kind: dict[str, tuple[int, ...]] = {
             "spatial": (),
             "discourse": self.passage.sections,
             "document": self.passage.documents,
         }
         borders = borders_of_kind[self.system.config.pages]
-        if length is None:
-            spans = self.text.parts(room, borders)
-            if not spans:
-                raise self.no_room(room)
-            return spans
-        spans = self.text.divided(length, borders)
-        excess = max(room.excess(text) for text in self.texts_of(spans))
-        if excess > 0:
-            raise self.system.too_long(room.budget + excess, self.example.id, with_text=True)
+        spans = self.text.parts(self.room, borders, self.system.config.page_length)
+        if not spans:
+            raise self.no_room(self.room)
         return spans
 
     def evidence(self) -> Evidence:

@@ -88,6 +88,7 @@ class Reading(ABC):
     Attributes:
         settings: names of the settings that only some readings have, and this one.
         unit_setting: name of the setting with the length of the unit that a prompt has room for, if there is one.
+        least_room: tokens that a prompt must have room for beyond its own.
         refuses_long_texts: a text that does not fit into a prompt is an error.
         reads_all: it reads the whole text, however long.
         selects: it needs a selector (`model.selector`).
@@ -101,6 +102,7 @@ class Reading(ABC):
 
     settings: ClassVar[frozenset[str]] = frozenset()
     unit_setting: ClassVar[str] = ""
+    least_room: ClassVar[int] = 1
     refuses_long_texts: ClassVar[bool] = False
     reads_all: ClassVar[bool] = False
     selects: ClassVar[bool] = False
@@ -140,21 +142,14 @@ class Reading(ABC):
         return self.room_of("user")
 
     def room_of(self, entry: str, written: str = "") -> PromptRoom:
-        """Return the room of a prompt by one of its texts; see `Prompt.messages`.
-
-        Raises:
-            UsageError: there is none.
-        """
+        """Return the room of a prompt by one of its texts; see `Prompt.messages`."""
         budget = self.system.budget
         assert budget is not None
 
         def count(text: str) -> int:
             return self.system.engine.count(self.messages(text, entry, written))
 
-        room = PromptRoom(count, budget)
-        if room.tokens <= 0:
-            raise self.no_room(room)
-        return room
+        return PromptRoom(count, budget)
 
     def messages(self, text: str, entry: str = "user", written: str = "") -> list[Message]:
         """Return the prompt of the example with a text."""
@@ -181,7 +176,9 @@ class Reading(ABC):
         """Return the ledger of what was read so far; None if tokens are not counted."""
         if not self.passage.text:
             return Truncation(0, 0)
-        return self.text.ledger(self.spans) if self.system.counts_tokens else None
+        if not self.system.counts_tokens:
+            return None
+        return self.text.ledger(self.text.whole if self.reads_all else self.spans)
 
     def evidence(self) -> Evidence | None:
         """Return what the model read while it wrote; None if the reading keeps none."""

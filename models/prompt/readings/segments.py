@@ -51,7 +51,8 @@ class Segments(Select):
             self.answers.append(reply.text.removeprefix(text))
             text = reply.text
             written += reply.ids
-            if reply.complete or not reply.ids or len(written) >= self.limit:
+            # Fewer tokens are the last ones, by an end or by force.
+            if len(reply.ids) < length or len(written) >= self.limit:
                 return Reply(text, reply.complete)
 
     def _continue_text(self) -> Rounds:
@@ -60,7 +61,11 @@ class Segments(Select):
         while True:
             written = " ".join(sentences)
             room = self.room_of("segment", written)
-            prompt = self.prompt(self.choose(written, room), room, "segment", written)
+            spans = self.choose(written, room)
+            if sentences and not spans:
+                # What is written fills the prompt.
+                return Reply(written, complete=False)
+            prompt = self.prompt(spans, room, "segment", written)
             [reply] = yield [Ask((prompt,))]
             self.answers.append(reply.text)
             num_before = len(sentences)
@@ -68,5 +73,6 @@ class Segments(Select):
             for sentence in split_sentences(reply.text):
                 if sentence_key(sentence) not in keys:
                     sentences.append(sentence)
+                    keys.add(sentence_key(sentence))
             if len(sentences) == num_before or count_words(sentences) >= num_words:
                 return Reply(" ".join(sentences), reply.complete)

@@ -53,4 +53,8 @@ class Select(Reading):
 
     def evidence(self) -> Evidence:
         """Return the scores of the snippets at each request, and which were read."""
-        return self.selection(self.snippets, self.choices, self.answers, "segment", self.scores)
+        # The last choice is not asked about if nothing had room.
+        number = len(self.answers)
+        return self.selection(
+            self.snippets, self.choices[:number], self.answers, "segment", self.scores[:number]
+        )

@@ -6,6 +6,7 @@ from longsumbench.models.prompt.readings.reading import Ask, Reading, Rounds
 class Whole(Reading):
     """The whole text; the only reading that works without a tokenizer."""
 
+    least_room = 0
     refuses_long_texts = True
     reads_all = True
 
@@ -21,6 +22,5 @@ class Whole(Reading):
             if excess > 0:
                 tokens = self.room.budget + excess
                 raise self.system.too_long(tokens, self.example.id, with_text=True)
-            self.spans = self.text.whole
         [reply] = yield [Ask((prompt,))]
         return reply

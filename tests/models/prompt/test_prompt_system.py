@@ -25,8 +25,8 @@ from longsumbench.errors import DataError, UsageError
 from longsumbench.models.prompt.chat import chat_ids, chat_text
 from longsumbench.models.prompt.config import PromptConfig
 from longsumbench.models.prompt.prompts import read_prompt
-from longsumbench.models.prompt.system import PromptSystem
 from longsumbench.models.prompt.source_text import CAUSE, GAP_MARK, Passage
+from longsumbench.models.prompt.system import PromptSystem
 
 API = {"engine": "api", "tokenizer": "gpt2"}
 KEEP = Decoding(keep_inputs="all", device="cpu")

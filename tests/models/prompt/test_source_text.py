@@ -1,92 +1,143 @@
-"""What is kept of long texts, against brute force."""
+"""Texts as they are read: their structure, and which spans have room, against brute force."""
 
-import re
-from collections.abc import Callable
-from typing import Any
+import random
+from collections.abc import Sequence
+from itertools import groupby, pairwise
 
 import pytest
-from hypothesis import given, strategies as st
-from support.language_models import chat_tokenizer
+from hypothesis import given, settings, strategies as st
+from support.language_models import chat_tokenizer, text_example
 from support.toys import WORDS
 
-from longsumbench.core import Document, Example, Section, Truncation
-from longsumbench.models.prompt.truncation import GAP_MARK, LongText, Passage
+from longsumbench.core import Document, Example, Section
+from longsumbench.modeling.units import EncodedSentence, pack_sentences
+from longsumbench.models.prompt.source_text import GAP_MARK, LongText, Passage, PromptRoom, Span
 
 TOKENIZERS = ("trained", "words")
 SENTENCES = st.lists(
     st.sampled_from([*WORDS, "naïve", "🦜", "a{b}", "—", "3.5"]), min_size=1, max_size=8
 ).map(lambda words: " ".join(words) + ".")
 PARAGRAPHS = st.lists(st.lists(SENTENCES, min_size=1, max_size=4), min_size=1, max_size=5)
+DOCUMENTS = st.lists(PARAGRAPHS, min_size=1, max_size=3)
+WITH_EMPTY = st.lists(st.lists(SENTENCES | st.sampled_from(["", " "]), max_size=4), max_size=4)
 BEFORE, AFTER = "Read this:\n", "\nSummarize it."
+FEW = settings(max_examples=40)
 
 
-def prompt_counter(tokenizer: Any) -> Callable[[str], int]:
-    return lambda text: len(
-        tokenizer(f"{BEFORE}{text}{AFTER}", add_special_tokens=False)["input_ids"]
-    )
+def long_text(kind: str, *documents: Sequence[Sequence[str]]) -> LongText:
+    """Return documents of paragraphs of sentences with the tokens of a tokenizer."""
+    passage = Passage.of_example(text_example(*documents), "Text {number}:")
+    return LongText(passage, chat_tokenizer(kind))
 
 
-def long_text(paragraphs: list[list[str]], kind: str, room: int) -> LongText:
-    count = prompt_counter(chat_tokenizer(kind))
-    return LongText(Passage.of(paragraphs), chat_tokenizer(kind), count, count("") + room)
+def room_of(kind: str, tokens: int) -> PromptRoom:
+    """Return a prompt with room for some tokens of text."""
+    tokenizer = chat_tokenizer(kind)
+
+    def count(text: str) -> int:
+        return len(tokenizer(f"{BEFORE}{text}{AFTER}", add_special_tokens=False)["input_ids"])
+
+    return PromptRoom(count, count("") + tokens)
 
 
-def spans_of_tokens(text: str, kind: str) -> list[tuple[int, int]]:
-    """Return the characters of each token."""
-    encoded = chat_tokenizer(kind)(text, add_special_tokens=False, return_offsets_mapping=True)
-    return list(encoded["offset_mapping"])
+def length_of(text: LongText, span: Span) -> int:
+    """Return the number of tokens of what is sent of a span."""
+    start, end = span
+    return text.length((start, start + len(text.passage.text[start:end].rstrip())))
+
+
+def texts_of(text: LongText, spans: Sequence[Span]) -> list[str]:
+    return [text.passage.text[start:end].strip() for start, end in spans]
 
 
 def test_structure_becomes_plain_text() -> None:
-    """Sections' names are lines, blank lines divide paragraphs, several documents have numbers; empty text is out."""
+    """Sections' names are lines, blank lines divide paragraphs, several documents have numbers; empty text is out.
+
+    A heading belongs to the sentence after it. All borders are where a paragraph or its headings begin.
+    """
     first = Section("Introduction", (("One two.", "Three."), (" ", ""), ("Four.",)))
     document = Document(None, (first, Section("Empty", ((),)), Section(None, (("Five.",),))))
-    other = Document(None, (Section(None, (("Six.",),)),))
-    one = Example("one", "a title", None, (document,), (("r",),))
-    several = Example("several", None, None, (document, Document(None, ()), other), (("r",),))
+    last = Document(None, (Section("End", (("Six.",),)),))
+    single = Example("one", "a title", None, (document,), (("r",),))
     text = "Introduction\n\nOne two. Three.\n\nFour.\n\nFive."
-    assert Passage.of_example(one, "Document {number}:").text == text
-    assert (
-        Passage.of_example(several, "Text {number}:").text
-        == f"Text 1:\n\n{text}\n\nText 3:\n\nSix."
-    )
+    assert Passage.of_example(single, "Document {number}:").text == text
+    documents = (document, Document(None, ()), last)
+    several = Example("several", None, None, documents, (("r",),))
+    passage = Passage.of_example(several, "Text {number}:")
+    whole = f"Text 1:\n\n{text}\n\nText 3:\n\nEnd\n\nSix."
+    assert passage.text == whole
+    four, five, end = (whole.index(beginning) for beginning in ("Four.", "Five.", "Text 3:"))
+    assert passage.documents == (0, end)
+    assert passage.sections == (0, five, end)
+    assert passage.paragraphs == (0, four, five, end)
+    sentences = [whole[start:end] for start, end in passage.sentences]
+    first_sentence = "Text 1:\n\nIntroduction\n\nOne two."
+    others = ["Three.", "", "", "Four.", "Five.", "Text 3:\n\nEnd\n\nSix."]
+    assert sentences == [first_sentence, *others]
 
 
-def brute_force(text: LongText, kind: str, policy: str) -> str:
-    """Return the most that a policy can keep within the budget: every number of tokens is tried, from all of them."""
-    whole, spans = text.passage.text, spans_of_tokens(text.passage.text, kind)
+@given(paragraphs=WITH_EMPTY)
+def test_sentences_are_those_of_the_example(paragraphs: list[list[str]]) -> None:
+    """There is a span for each sentence of the example, in order, with its text; that of an empty one is empty."""
+    example = text_example(paragraphs)
+    passage = Passage.of_example(example, "")
+    spans = passage.sentences
+    texts = [passage.text[start:end] for start, end in spans]
+    assert texts == [sentence.strip() for sentence in example.sentences()]
+    assert sorted(spans) == list(spans)
+
+
+def brute_force(text: LongText, room: PromptRoom, kept: str) -> str:
+    """Return the most that can be kept within the budget: every number of tokens is tried, from all of them."""
+    whole, spans = text.passage.text, text.offsets
     for number in range(len(spans), 0, -1):
-        head = {"end": number, "start": 0, "middle": -(-number // 2)}[policy]
+        head = {"beginning": number, "ending": 0, "ends": -(-number // 2)}[kept]
         first = whole[: spans[head - 1][1]].strip() if head else ""
         last = whole[spans[len(spans) - (number - head)][0] :].strip() if number > head else ""
-        kept = GAP_MARK.join(part for part in (first, last) if part)
-        if text.count(kept) <= text.budget:
-            return kept
+        is_whole = number == len(spans)
+        joined = whole if is_whole else GAP_MARK.join(filter(None, (first, last)))
+        if room.excess(joined) <= 0:
+            return joined
     return ""
 
 
-@pytest.mark.parametrize("policy", ["end", "start", "middle"])
-@given(paragraphs=PARAGRAPHS, room=st.integers(1, 120))
-def test_the_most_is_kept(policy: str, paragraphs: list[list[str]], room: int) -> None:
+@pytest.mark.parametrize("kept", ["beginning", "ending", "ends"])
+@FEW
+@given(paragraphs=PARAGRAPHS, tokens=st.integers(1, 120))
+def test_the_most_is_kept(kept: str, paragraphs: list[list[str]], tokens: int) -> None:
     """Of words, what is kept is what trying every number of tokens finds, and never over the budget."""
-    text = long_text(paragraphs, "words", room)
-    if text.excess > 0:
-        kept, _ = text.shortened(policy)
-        assert kept == brute_force(text, "words", policy)
+    text, room = long_text("words", paragraphs), room_of("words", tokens)
+    spans = text.shortened(kept, room)
+    assert text.joined(spans) == brute_force(text, room, kept)
 
 
 @pytest.mark.parametrize("kind", TOKENIZERS)
-@given(paragraphs=PARAGRAPHS, room=st.integers(6, 120))
-def test_parts_are_the_whole_text(kind: str, paragraphs: list[list[str]], room: int) -> None:
-    """Parts fit, and together they are the text; no part ends within a sentence that would fit into one."""
-    text = long_text(paragraphs, kind, room)
-    parts = text.parts()
-    assert "".join("".join(parts).split()) == "".join(text.passage.text.split())
-    assert all(text.count(part) <= text.budget for part in parts)
-    sentences = {sentence for paragraph in paragraphs for sentence in paragraph}
-    longest = max(len(spans_of_tokens(sentence, kind)) for sentence in sentences)
-    if longest + 4 <= room:  # tokens that merge, or do not, at a border
-        assert all(any(part.endswith(sentence) for sentence in sentences) for part in parts)
+@pytest.mark.parametrize("has_borders", [False, True])
+@FEW
+@given(documents=DOCUMENTS, tokens=st.integers(8, 120), longest=st.none() | st.integers(4, 60))
+def test_parts_are_the_whole_text(
+    has_borders: bool, kind: str, documents: list[list[list[str]]], tokens: int, longest: int | None
+) -> None:
+    """Parts fit, follow each other from the first to the last character, cross no border, and end with sentences.
+
+    A sentence is divided only if it is longer than a part. A text that fits is one part.
+    """
+    text, room = long_text(kind, *documents), room_of(kind, tokens)
+    borders = text.passage.documents if has_borders else ()
+    parts = text.parts(room, borders, longest)
+    assert [start for start, _ in parts] == [0, *(end for _, end in parts[:-1])]
+    assert parts[-1][1] == len(text.passage.text)
+    for start, end in parts:
+        assert room.excess(text.joined([(start, end)])) <= 0
+        assert not any(start < border < end for border in borders)
+        assert length_of(text, (start, end)) <= max(longest or tokens, 4)  # a sign of four bytes
+    if not has_borders and longest is None and room.excess(text.passage.text) <= 0:
+        assert len(parts) == 1
+    most = max(map(text.length, text.passage.sentences))
+    if most + 4 <= min(tokens, longest or tokens):  # tokens that merge, or do not, at a border
+        ends = {text.passage.text[end - 1] for _, end in text.passage.sentences}
+        assert ends == {"."}
+        assert all(part.endswith(".") for part in texts_of(text, parts))
 
 
 SHORT, SENTENCE = ["kadan kadan."], "lohit lohit lohit lohit."
@@ -108,15 +159,114 @@ SHORT, SENTENCE = ["kadan kadan."], "lohit lohit lohit lohit."
 )
 def test_where_parts_end(paragraphs: list[list[str]], parts: list[str]) -> None:
     """At the last paragraph that fits, else at a sentence, else between tokens; a heading stays with its text."""
-    assert long_text(paragraphs, "words", 11).parts() == parts
+    text = long_text("words", paragraphs)
+    assert texts_of(text, text.parts(room_of("words", 11))) == parts
+
+
+@FEW
+@given(documents=DOCUMENTS, length=st.integers(10, 30))
+def test_snippets_are_packed_sentences(documents: list[list[list[str]]], length: int) -> None:
+    """Where no sentence is longer than a snippet, snippets are those that SEAL packs, document by document."""
+    text = long_text("words", *documents)
+    whole = text.passage.text
+    expected = []
+    borders = [*text.passage.documents, len(whole)]
+    for begin, end in pairwise(borders):
+        spans = [span for span in text.passage.sentences if begin <= span[0] < end]
+        encoded = [EncodedSentence([0] * text.length(span), 0) for span in spans]
+        if max(len(sentence.ids) for sentence in encoded) > length:
+            return
+        for packed in pack_sentences(encoded, length):
+            sentences = spans[packed]
+            expected.append(whole[sentences[0][0] : sentences[-1][1]])
+    assert texts_of(text, text.snippets(length)) == expected
+
+
+@pytest.mark.parametrize("kind", TOKENIZERS)
+@FEW
+@given(documents=DOCUMENTS, length=st.integers(4, 40))
+def test_snippets_lose_nothing(kind: str, documents: list[list[list[str]]], length: int) -> None:
+    """Snippets have at most their length, also of longer sentences, and each token of the text is in one of them."""
+    text = long_text(kind, *documents)
+    snippets = text.snippets(length)
+    assert all(length_of(text, snippet) <= length for snippet in snippets)
+    seen = [text.ledger([snippet]).tokens_seen for snippet in snippets]
+    assert sum(seen) == len(text.offsets)
+    assert text.ledger(snippets).cuts == ()
+
+
+@pytest.mark.parametrize("kind", TOKENIZERS)
+@FEW
+@given(documents=DOCUMENTS, tokens=st.integers(1, 120), chance=st.randoms())
+def test_the_best_that_fit_are_chosen(
+    kind: str, documents: list[list[list[str]]], tokens: int, chance: random.Random
+) -> None:
+    """The first indices of an order are chosen: their prompt fits, and with the next one it would not."""
+    text, room = long_text(kind, *documents), room_of(kind, tokens)
+    snippets = text.snippets(12)
+    order = list(range(len(snippets)))
+    chance.shuffle(order)
+    chosen = text.best(snippets, order, room)
+
+    def excess(number: int) -> int:
+        return room.excess(text.joined(snippets[index] for index in order[:number]))
+
+    assert chosen == order[: len(chosen)]
+    assert not chosen or excess(len(chosen)) <= 0
+    assert len(chosen) == len(order) or excess(len(chosen) + 1) > 0
+
+
+@FEW
+@given(documents=DOCUMENTS, picks=st.sets(st.integers(0, 40)))
+def test_gaps_are_marked_where_text_is_left_out(
+    documents: list[list[list[str]]], picks: set[int]
+) -> None:
+    """Neighbours are joined as in the text, whatever their order; a mark is only between others."""
+    text = long_text("trained", *documents)
+    snippets = text.snippets(12)
+    chosen = sorted(index for index in picks if index < len(snippets))
+    runs = []
+    for _, run in groupby(enumerate(chosen), lambda pair: pair[1] - pair[0]):
+        indices = [index for _, index in run]
+        start, end = snippets[indices[0]][0], snippets[indices[-1]][1]
+        runs.append(text.passage.text[start:end].strip())
+    assert text.joined(snippets[index] for index in reversed(chosen)) == GAP_MARK.join(runs)
+
+
+@FEW
+@given(paragraphs=PARAGRAPHS, bounds=st.lists(st.tuples(st.integers(0, 80), st.integers(0, 80))))
+def test_overlapping_spans_are_counted_once(
+    paragraphs: list[list[str]], bounds: list[tuple[int, int]]
+) -> None:
+    """A token or word is read if all its characters are in some span, however many spans have them."""
+    text = long_text("words", paragraphs)
+    whole = text.passage.text
+    spans = [
+        (start, min(start + length, len(whole))) for start, length in bounds if start < len(whole)
+    ]
+    covered = {place for start, end in spans for place in range(start, end)}
+    read = [covered.issuperset(range(start, end)) for start, end in text.offsets]
+    ledger = text.ledger(spans)
+    assert ledger.tokens == len(text.offsets)
+    assert ledger.tokens_seen == sum(read)
+    words, begin = 0, 0
+    for word in whole.split():
+        begin = whole.index(word, begin)
+        words += covered.issuperset(range(begin, begin + len(word)))
+        begin += len(word)
+    assert (ledger.words, ledger.words_seen) == (len(whole.split()), words)
 
 
 def test_no_room_keeps_nothing() -> None:
     """Where not even one token of the text fits, nothing is kept and there are no parts."""
-    for room in (0, -3):
-        text = long_text([["kadan kadan."]], "words", room)
-        assert text.shortened("end") == ("", Truncation(3, 2, text.ledger([]).cuts))
-        assert text.parts() == []
+    text = long_text("words", [["kadan kadan."]])
+    for tokens in (0, -3):
+        room = room_of("words", tokens)
+        assert text.shortened("beginning", room) == []
+        assert text.parts(room) == []
+        assert text.best(text.snippets(5), [0], room) == []
+    ledger = text.ledger([])
+    assert (ledger.tokens_seen, ledger.words_seen) == (0, 0)
 
 
 def test_summaries_are_joined_line_by_line() -> None:
@@ -124,4 +274,5 @@ def test_summaries_are_joined_line_by_line() -> None:
     passage = Passage.of_summaries(["- One.\n- Two. Three.", "", "Four.\n"])
     assert passage.text == "- One.\n\n- Two. Three.\n\nFour."
     assert len(passage.paragraphs) == 3
-    assert re.findall(r"\S", passage.text[passage.sentences[-1] :])[0] == "F"
+    start, end = passage.sentences[-1]
+    assert passage.text[start:end] == "Four."

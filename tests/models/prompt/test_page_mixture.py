@@ -1,0 +1,219 @@
+"""One summary from the mixture of several pages' distributions: worked by hand, and searched in plain Python."""
+
+from collections.abc import Sequence
+from dataclasses import replace
+from functools import cache
+
+import numpy as np
+import pytest
+import torch
+from numpy.typing import NDArray
+from support.tiny_causal import causal_folder
+
+from longsumbench.core import Decoding, Request, build_settings
+from longsumbench.models.prompt.chat import chat_ids
+from longsumbench.models.prompt.config import PromptConfig
+from longsumbench.models.prompt.page_mixture import confidences, mix_pages
+from longsumbench.models.prompt.transformers_engine import TransformersEngine
+
+LIMIT = 8
+PAGES = ["kadan lohit", "mihit. " * 9, "nufel regor kahit."]
+Values = NDArray[np.float64]
+
+
+@cache
+def opened(confidence: str = "entropy") -> TransformersEngine:
+    """Return a random model, of whose tokens many end an answer."""
+    values = {"checkpoint": causal_folder(), "confidence": confidence}
+    engine = TransformersEngine(build_settings(PromptConfig, values, "model."))
+    engine.ends = [2, *range(3, 320, 9)]
+    return engine
+
+
+def test_confidences_by_hand() -> None:
+    """Entropies ln 2 and 0 give weights of 1 to 2; an impossible token makes no NaN; weights have the sum 1."""
+    pages = torch.tensor([[0.5, 0.5, 0.0], [0.0, 1.0, 0.0]]).log()
+    torch.testing.assert_close(confidences(pages, "entropy").exp(), torch.tensor([1 / 3, 2 / 3]))
+    torch.testing.assert_close(confidences(pages, "uniform").exp(), torch.tensor([0.5, 0.5]))
+    sure, even = torch.tensor([1.0, 0.0, 0.0]).log(), torch.full((3,), 1 / 3).log()
+    # Entropies 0 and ln 3: weights .75 and .25.
+    three = torch.stack([sure, even])
+    torch.testing.assert_close(confidences(three, "entropy").exp(), torch.tensor([0.75, 0.25]))
+
+
+def test_a_mixture_by_hand() -> None:
+    """Of .75 and .25 times 1, 0, 0 and a third each: 5/6, 1/12, 1/12; a token that no page allows stays impossible."""
+    pages = torch.tensor([[1.0, 0.0, 0.0], [1 / 3, 1 / 3, 1 / 3]]).log()
+    expected = torch.tensor([5 / 6, 1 / 12, 1 / 12])
+    torch.testing.assert_close(mix_pages(pages, "entropy").exp(), expected)
+    expected = torch.tensor([2 / 3, 1 / 6, 1 / 6])
+    torch.testing.assert_close(mix_pages(pages, "uniform").exp(), expected)
+    impossible = torch.tensor([[0.5, 0.5, 0.0], [1.0, 0.0, 0.0]]).log()
+    for kind in ("uniform", "entropy"):
+        mixture = mix_pages(impossible, kind).exp()
+        assert mixture[2] == 0
+        torch.testing.assert_close(mixture.sum(), torch.tensor(1.0))
+
+
+class BruteForce:
+    """The mixture of some pages, and searches in it, token by token from whole prompts."""
+
+    def __init__(
+        self, engine: TransformersEngine, pages: Sequence[str], decoding: Decoding
+    ) -> None:
+        self.engine, self.decoding, self.ends = engine, decoding, engine.ends
+        messages = [[{"role": "user", "content": page}] for page in pages]
+        self.prompts = [chat_ids(engine.tokenizer, page, engine.config) for page in messages]
+
+    @torch.inference_mode()
+    def distributions(self, written: list[int]) -> Values:
+        """Return the log-probabilities of the next token by each page: [P, V]."""
+        rows = []
+        for prompt in self.prompts:
+            logits = self.engine.network(torch.tensor([prompt + written])).logits[0, -1]
+            rows.append(logits.double().log_softmax(-1).numpy())
+        return np.stack(rows)
+
+    def weights(self, written: list[int]) -> Values:
+        """Return the confidences of the next token: [P]."""
+        rows = self.distributions(written)
+        if self.engine.config.confidence == "uniform":
+            return np.full(len(rows), 1 / len(rows))
+        sure = np.exp([sum(np.exp(value) * value for value in row) for row in rows])
+        return np.asarray(sure / sure.sum())
+
+    def mixture(self, written: list[int]) -> Values:
+        """Return the log-probabilities of the next token: [V]."""
+        return np.asarray(np.log(self.weights(written) @ np.exp(self.distributions(written))))
+
+    def scores(self, written: list[int]) -> Values:
+        """Return the mixture as the settings change it."""
+        decoding, scores = self.decoding, self.mixture(written)
+        scores[list(set(written))] *= decoding.repetition_penalty
+        copied = [(decoding.encoder_no_repeat_ngram, prompt) for prompt in self.prompts]
+        for size, tokens in (*copied, (decoding.no_repeat_ngram, written)):
+            for place in range(len(tokens) - size + 1 if size else 0):
+                *begun, last = tokens[place : place + size]
+                if len(written) >= size - 1 and begun == written[len(written) - size + 1 :]:
+                    scores[last] = -np.inf
+        if len(written) < decoding.min_length:
+            scores[self.ends] = -np.inf
+        if decoding.forced_eos and len(written) == LIMIT - 1:
+            scores[:] = -np.inf
+            scores[self.ends] = 0
+        return scores
+
+    def draw(self, scores: Values) -> int:
+        """Draw a token of the fewest likeliest ones that have `top_p` of the probability together."""
+        values = torch.tensor(scores, dtype=torch.float32) / self.decoding.temperature
+        probabilities = values.softmax(-1)
+        order = probabilities.argsort(descending=True)
+        sums = probabilities[order].cumsum(0)
+        number = int((sums < self.decoding.top_p).sum()) + 1
+        kept = torch.zeros_like(probabilities)
+        kept[order[:number]] = probabilities[order[:number]]
+        return int(torch.multinomial(kept / kept.sum(), 1))
+
+    def answer(self) -> list[int]:
+        """Return the tokens of an answer, without its end."""
+        if self.decoding.num_beams > 1:
+            return self.beams()
+        written: list[int] = []
+        torch.manual_seed(5)
+        while len(written) < LIMIT:
+            scores = self.scores(written)
+            token = self.draw(scores) if self.decoding.temperature else int(scores.argmax())
+            if token in self.ends:
+                break
+            written.append(token)
+        return written
+
+    def beams(self) -> list[int]:
+        """Return the best answer of a beam search, by the sum of its log-probabilities."""
+        number = self.decoding.num_beams
+        running: list[tuple[float, list[int]]] = [(0.0, [])]
+        finished: list[tuple[float, list[int]]] = []
+        for step in range(1, LIMIT + 1):
+            candidates = []
+            for total, written in running:
+                for token, score in enumerate(self.scores(written)):
+                    candidates.append((total + score, [*written, token]))
+            candidates.sort(key=lambda pair: -pair[0])
+            for total, written in candidates[:number]:
+                if written[-1] in self.ends:
+                    finished.append((total, written[:-1]))
+                elif step == LIMIT:
+                    finished.append((total, written))
+            running = [pair for pair in candidates if pair[1][-1] not in self.ends][:number]
+        return max(finished, key=lambda pair: pair[0])[1]
+
+
+def asked(pages: Sequence[str]) -> Request:
+    first, *more = [({"role": "user", "content": page},) for page in pages]
+    return Request(first, 5, LIMIT, tuple(more))
+
+
+BEAMS = {"num_beams": 3, "length_penalty": 0.0}
+SEARCHES: dict[str, dict[str, object]] = {
+    "greedy": {},
+    "beams": {**BEAMS, "min_length": 3},
+    "samples": {"temperature": 0.9, "top_p": 0.8},
+    "at least": {"min_length": 5},
+    "no repetition": {"no_repeat_ngram": 1, "min_length": LIMIT},
+    "penalty": {"repetition_penalty": 1.8, "min_length": LIMIT},
+    "no copies": {"encoder_no_repeat_ngram": 1, "min_length": LIMIT},
+    "no copied pairs": {**BEAMS, "encoder_no_repeat_ngram": 2, "min_length": LIMIT},
+    "end by force": {"forced_eos": True, "min_length": 20},
+}
+
+
+@pytest.mark.parametrize(
+    ("search", "confidence"), [*((search, "entropy") for search in SEARCHES), ("greedy", "uniform")]
+)
+def test_answers_are_those_of_the_mixture(search: str, confidence: str) -> None:
+    """Token for token, an answer is that of a search in the mixture; so are the weights of its pages at each step."""
+    decoding = Decoding(device="cpu", **SEARCHES[search])  # type: ignore[arg-type]
+    engine = opened(confidence)
+    brute_force = BruteForce(engine, PAGES[:2], decoding)
+    (answer,) = engine.answer([asked(PAGES[:2])], decoding)
+    ids = list(answer.ids)
+    assert ids == brute_force.answer()
+    weights = [brute_force.weights(ids[:step]) for step in range(len(ids))]
+    assert answer.confidences is not None
+    np.testing.assert_allclose(answer.confidences.T, weights, atol=1e-5)
+    assert answer.prompt_tokens == sum(map(len, brute_force.prompts))
+
+
+@pytest.mark.parametrize("confidence", ["entropy", "uniform"])
+def test_log_probabilities_are_those_of_the_mixture(confidence: str) -> None:
+    """In float32, log-probabilities of the mixture differ by at most 1e-5 from those in double precision."""
+    brute_force = BruteForce(opened(confidence), PAGES, Decoding())
+    for written in ([], [5, 9]):
+        pages = torch.tensor(brute_force.distributions(written)).float()
+        mixture = mix_pages(pages, confidence)
+        np.testing.assert_allclose(mixture, brute_force.mixture(written), atol=1e-5)
+    assert np.exp(brute_force.mixture([])).sum() == pytest.approx(1)
+
+
+@pytest.mark.parametrize("search", ["greedy", "beams", "samples"])
+def test_a_batch_is_answered_as_alone(search: str) -> None:
+    """Examples with one, two and three pages are answered together as alone; without evidence there are no weights."""
+    decoding = Decoding(device="cpu", batch_size=8, **SEARCHES[search])  # type: ignore[arg-type]
+    requests = [asked(PAGES[:number]) for number in (1, 3, 2)]
+    requests = [replace(request, seed=seed) for seed, request in enumerate(requests)]
+    together = list(opened().answer(requests, decoding))
+    assert [answer.confidences is None for answer in together] == [True, False, False]
+    without = replace(decoding, evidence="none")
+    for request, answer in zip(requests, together, strict=True):
+        (alone,) = opened().answer([request], without)
+        assert replace(answer, confidences=None) == alone
+    assert len({answer.ids for answer in together}) > 1
+
+
+def test_equal_pages_are_one_page() -> None:
+    """The mixture of a page with itself is its own distribution."""
+    decoding = Decoding(device="cpu", min_length=LIMIT)
+    (single,) = opened().answer([asked(PAGES[:1])], decoding)
+    (twice,) = opened().answer([asked(PAGES[:1] * 2)], decoding)
+    assert twice.ids == single.ids
+    assert twice.confidences == pytest.approx(0.5)

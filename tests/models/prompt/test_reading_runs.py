@@ -1,0 +1,160 @@
+"""Readings as runs: a server is asked what it must be and nothing twice, and an interrupt changes no summary."""
+
+from contextlib import AbstractContextManager
+from pathlib import Path
+from typing import Any
+
+import pytest
+from support.api_server import ApiServer, api_server, open_api
+from support.language_models import EchoEngine, prompted, text_example
+from support.tiny_causal import causal_folder
+from support.toys import WORDS, write_jsonl
+from transformers import AutoTokenizer
+
+from longsumbench.cache.artifacts import CACHE_VARIABLE
+from longsumbench.cli.main import main
+from longsumbench.core import Answer, Decoding, Example, LanguageModel, Summary
+from longsumbench.errors import UsageError
+from longsumbench.models.prompt.prompts import read_prompt
+from longsumbench.models.prompt.system import PromptSystem
+from longsumbench.models.prompt.transformers_engine import TransformersEngine
+
+SERVED = ("beginning", "ending", "ends", "whole", "select", "segments", "stages", "refine")
+SEVERAL = ("segments", "stages", "refine")
+ODD = "odd"  # begins all sentences of the second example
+
+
+@pytest.fixture(autouse=True)
+def cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Use a cache of this test alone."""
+    monkeypatch.setenv(CACHE_VARIABLE, str(tmp_path / "cache"))
+
+
+def examples() -> list[Example]:
+    """Return a long text, one whose sentences begin with `ODD`, and a short one."""
+    long = [f"{' '.join(WORDS[place % 12 : place % 12 + 6])} {place}." for place in range(30)]
+    odd = [f"{ODD} {sentence}" for sentence in long[10:]]
+    texts = (("long", long), (ODD, odd), ("short", long[:1]))
+    return [text_example([[sentence] for sentence in text], name=name) for name, text in texts]
+
+
+def reply(question: str) -> str:
+    """Answer with a sentence that depends on the question."""
+    return f"Mihit lohit kadan nufel regor kahit {len(question)} {question.count('a')}."
+
+
+def system_of(engine: LanguageModel, reading: str) -> PromptSystem:
+    """Return a system with some room beside the longest prompt."""
+    lengths = []
+    for entry in ("user", "refine", "segment"):
+        messages = read_prompt("document").messages("", None, 50, entry)
+        lengths.append(engine.count(messages))
+    length = 4_000 if reading == "whole" else max(lengths) + 90
+    return prompted(engine, reading=reading, input_length=length, snippet_length=24)
+
+
+def expected_of(reading: str) -> tuple[list[Summary], list[str]]:
+    """Return the summaries, and what must be asked for them."""
+    engine = EchoEngine(reply, AutoTokenizer.from_pretrained(causal_folder()))
+    summaries = list(system_of(engine, reading).summarize(examples(), Decoding()))
+    return summaries, sorted(request.messages[-1]["content"] for request in engine.asked)
+
+
+def served_by(server: ApiServer, reading: str) -> PromptSystem:
+    engine = open_api(server.base_url, tokenizer=causal_folder(), reading=reading, retries=0)
+    return system_of(engine, reading)
+
+
+def answering() -> AbstractContextManager[ApiServer]:
+    """Return a server that answers by `reply`."""
+    return api_server(answer=lambda messages: reply(messages[-1]["content"]))
+
+
+@pytest.mark.parametrize("reading", SERVED)
+def test_a_server_is_asked_what_the_reading_asks(reading: str) -> None:
+    """Its requests are those of the reading in number and text; a second run asks nothing."""
+    expected, questions = expected_of(reading)
+    with answering() as server:
+        for _ in range(2):
+            summaries = list(served_by(server, reading).summarize(examples(), Decoding()))
+            assert sorted(body["messages"][-1]["content"] for body in server.bodies) == questions
+            assert [summary.text for summary in summaries] == [one.text for one in expected]
+            assert [one.truncation for one in summaries] == [one.truncation for one in expected]
+            for summary, other in zip(summaries, expected, strict=True):
+                assert summary.counts["requests"] == other.counts["requests"]
+    assert (len(questions) > len(examples())) == (reading in SEVERAL)
+
+
+@pytest.mark.parametrize("failed", ["empty", "leave_out", "stop"])
+@pytest.mark.parametrize("reading", [*SEVERAL, "select"])
+def test_an_example_that_fails_in_the_middle(reading: str, failed: str) -> None:
+    """The other examples have their summaries; once the server answers, only what is missing is asked for."""
+    expected, questions = expected_of(reading)
+    with answering() as server:
+        first: list[str] = []
+
+        def fault(number: int) -> Any:
+            question = server.bodies[number]["messages"][-1]["content"]
+            if f"{ODD} " not in question:
+                return None
+            if reading in SEVERAL and not first:
+                first.append(question)
+            return None if question in first else (400, "no")
+
+        server.fault = fault
+        decoding = Decoding(failed=failed, evidence="all")
+        system = served_by(server, reading)
+        if failed == "stop":
+            with pytest.raises(UsageError, match=r"no answer about 1 example, 'odd' \(decode"):
+                list(system.summarize(examples(), decoding))
+        else:
+            summaries = list(system.summarize(examples(), decoding))
+            texts = [expected[0].text, "", expected[2].text]
+            assert [summary.text for summary in summaries] == texts
+            assert [summary.counts["failed"] for summary in summaries] == [0, 1, 0]
+            assert summaries[1].evidence is None
+        server.fault = lambda number: None
+        summaries = list(served_by(server, reading).summarize(examples(), decoding))
+        assert [summary.text for summary in summaries] == [one.text for one in expected]
+        assert sorted(server.answered.elements()) == questions
+
+
+@pytest.mark.parametrize("reading", ["pages", "segments", "stages"])
+def test_an_interrupted_run_is_resumed(
+    reading: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Interrupted after two of four examples and run again, a run has the predictions of an undisturbed one."""
+    data = write_jsonl(tmp_path / "texts", train=0, validation=0, test=4)
+    model = [f"checkpoint={causal_folder()}", f"reading={reading}", "length=20", "snippet_length=8"]
+    model += ["input_length=210", "decode_length=10", "segment_length=4"]
+    words = ["run", "model=prompt", *(f"model.{setting}" for setting in model)]
+    words += ["dataset=jsonl", f"dataset.path={data}", "baselines=false", "score.resamples=100"]
+    words += ["decode.batch_size=1", "device=cpu"]
+    answer_batch = TransformersEngine._answer_batch
+    whole: list[int] = []
+
+    def interrupted(self: TransformersEngine, *arguments: Any) -> list[Answer]:
+        whole.append(len(whole))
+        if len(whole) == stop_at:
+            raise KeyboardInterrupt
+        return answer_batch(self, *arguments)
+
+    monkeypatch.setattr(TransformersEngine, "_answer_batch", interrupted)
+    stop_at = 0
+    assert main([*words, f"results_dir={tmp_path / 'undisturbed'}"]) == 0
+    number, stop_at = len(whole), len(whole) + len(whole) // 2 + 1
+    assert main([*words, f"results_dir={tmp_path / 'resumed'}"]) == 130
+    assert main([*words, f"results_dir={tmp_path / 'resumed'}"]) == 0
+    assert len(whole) < 3 * number
+    texts = [path.read_text() for path in sorted(tmp_path.rglob("predictions.jsonl"))]
+    assert len(texts) == 2
+    assert texts[0] == texts[1]
+    assert texts[0].count("\n") == 4
+
+
+def test_the_former_setting_names_the_new_one(capsys: pytest.CaptureFixture[str]) -> None:
+    """`model.truncate` is refused with one line that names `model.reading`."""
+    assert main(["run", "model=prompt", "model.truncate=end", "dataset=jsonl"]) == 2
+    lines = capsys.readouterr().err.strip().splitlines()
+    assert "model.reading" in lines[-1]
+    assert "end is now beginning" in lines[-1]

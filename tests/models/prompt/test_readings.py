@@ -1,0 +1,461 @@
+"""Ways of reading a long text: each is held by random models, by an echo of what it sends, and at its borders."""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+from functools import cache
+from typing import Any
+
+import numpy as np
+import pytest
+import torch
+from hypothesis import given, settings, strategies as st
+from support.language_models import EchoEngine, chat_tokenizer, prompted, text_example
+from support.tiny_causal import causal_folder
+from support.toys import WORDS
+
+from longsumbench.core import (
+    Answer,
+    Decoding,
+    Document,
+    Example,
+    Request,
+    RunConfig,
+    RunKey,
+    Section,
+    Summary,
+    build_settings,
+)
+from longsumbench.errors import UsageError
+from longsumbench.modeling.ranking import lexrank, similarities
+from longsumbench.models.prompt.chat import chat_ids
+from longsumbench.models.prompt.config import PromptConfig
+from longsumbench.models.prompt.prompts import read_prompt
+from longsumbench.models.prompt.readings import readings
+from longsumbench.models.prompt.source_text import LongText
+from longsumbench.models.prompt.system import PromptSystem
+from longsumbench.models.prompt.transformers_engine import TransformersEngine
+
+READINGS = sorted(readings.targets())
+CUTTING = ("beginning", "ending", "ends", "select", "segments")
+ALL_OF_IT = ("pages", "stages", "refine")
+KEEP = Decoding(keep_inputs="all", device="cpu", evidence="all")
+SENTENCES = st.lists(
+    st.sampled_from([*WORDS, "naïve", "🦜", "{document}"]), min_size=1, max_size=8
+).map(lambda words: " ".join(words) + ".")
+PARAGRAPHS = st.lists(st.lists(SENTENCES, min_size=1, max_size=4), min_size=1, max_size=5)
+DOCUMENTS = st.lists(PARAGRAPHS, min_size=1, max_size=3)
+# What models answer: a sign, nothing, what they were sent, more than fits anywhere, new sentences each time.
+REPLIES = {
+    "short": lambda text: "Mihit.",
+    "nothing": lambda text: "",
+    "echo": str,
+    "long": lambda text: "kadan lohit. " * 400,
+    "new": lambda text: f"Mihit {len(text)}.",
+}
+
+
+@cache
+def random_model() -> TransformersEngine:
+    """Return a random model with 512 positions."""
+    values = {"checkpoint": causal_folder()}
+    return TransformersEngine(build_settings(PromptConfig, values, "model."))
+
+
+def summarize(system: PromptSystem, *examples: Example, **decoding: Any) -> list[Summary]:
+    """Return the summaries of a batch, after the checks of a run."""
+    system.check_examples(examples)
+    return list(system.summarize(examples, replace(KEEP, **decoding)))
+
+
+def made_up(number: int, sentences: int, words: int = 5) -> Example:
+    """Return an example of paragraphs of two sentences."""
+    texts = []
+    for place in range(sentences):
+        names = [WORDS[(number + place * 7 + word * word) % len(WORDS)] for word in range(words)]
+        texts.append(" ".join(names) + ".")
+    paragraphs = [texts[place : place + 2] for place in range(0, sentences, 2)]
+    return text_example(paragraphs, name=f"example {number}")
+
+
+def empty_prompt(engine: Any, entry: str = "user") -> int:
+    """Return the tokens of the built-in prompt without its text."""
+    return int(engine.count(read_prompt("document").messages("", None, 50, entry)))
+
+
+def with_room(engine: Any, reading: str, tokens: int, **values: Any) -> PromptSystem:
+    """Return a system whose prompts have room for some tokens of text, and a short answer."""
+    length = empty_prompt(engine, "refine" if reading == "refine" else "user") + tokens
+    settings = {"input_length": length, "decode_length": 12, "snippet_length": 16, **values}
+    return prompted(engine, reading=reading, **settings)
+
+
+def outcome(summary: Summary) -> tuple[Any, ...]:
+    """Return what decides a row: text, ledger, end and tokens."""
+    tokens = summary.counts["prompt_tokens"], summary.counts["output_tokens"]
+    return summary.text, summary.truncation, summary.complete, *tokens, summary.counts["requests"]
+
+
+SEARCHES: dict[str, dict[str, Any]] = {
+    "greedy": {},
+    "beams": {"num_beams": 2, "forced_eos": True},
+    "samples": {"temperature": 0.8, "top_p": 0.9},
+}
+
+
+@pytest.mark.parametrize("search", SEARCHES)
+def test_a_text_that_fits_is_read_as_whole(search: str) -> None:
+    """Whatever the reading: one request, the answer to the whole text token for token, and nothing is cut."""
+    example = made_up(1, 4)
+    outcomes = {}
+    for reading in READINGS:
+        length = empty_prompt(random_model(), "refine") + 40
+        system = with_room(random_model(), reading, 0, input_length=length)
+        (summary,) = summarize(system, example, **SEARCHES[search])
+        outcomes[reading] = outcome(summary)
+    assert outcomes == dict.fromkeys(READINGS, outcomes["whole"])
+    text, truncation, *_, requests = outcomes["whole"]
+    assert text
+    assert (truncation.cuts, requests) == ((), 1)
+
+
+@torch.inference_mode()
+def continued(prompt: list[int], written: list[int], number: int) -> list[int]:
+    """Return up to `number` more tokens, each the likeliest."""
+    engine = random_model()
+    ids: list[int] = []
+    while len(ids) < number:
+        logits = engine.network(torch.tensor([prompt + written + ids])).logits[0, -1]
+        if int(logits.argmax()) in engine.ends:
+            break
+        ids.append(int(logits.argmax()))
+    return ids
+
+
+@pytest.mark.parametrize("length", [1, 5, 12])
+def test_segments_continue_what_is_written(length: int) -> None:
+    """Each segment continues the tokens before it with the prompt of the snippets that the evidence names."""
+    engine, example = random_model(), made_up(2, 20)
+    system = with_room(engine, "segments", 60, segment_length=length)
+    (summary,) = summarize(system, example)
+    assert summary.evidence is not None
+    selected = summary.evidence.arrays["selected_tokens"]
+    text = LongText(system.passage(example), engine.tokenizer)
+    snippets = text.snippets(16)
+    assert selected.shape[1] == len(snippets) > (selected[0] > 0).sum() > 0
+    written: list[int] = []
+    tokens = 0
+    for segment in selected:
+        spans = [snippets[index] for index in np.flatnonzero(segment)]
+        prompt = chat_ids(
+            engine.tokenizer, system.messages(example, text.joined(spans)), engine.config
+        )
+        tokens += len(prompt) + len(written)
+        written += continued(prompt, written, min(length, 12 - len(written)))
+    assert summary.text == engine.tokenizer.decode(written, skip_special_tokens=True).strip()
+    assert summary.tokens == len(written)
+    assert summary.counts["prompt_tokens"] == tokens
+    assert summary.counts["requests"] == len(selected) == -(-12 // length)
+
+
+def test_scores_are_lowered_by_what_is_written() -> None:
+    """Scores from 0 to 1, less the largest tf-idf cosine with a written sentence, each with its weight."""
+    system = prompted(EchoEngine(), reading="segments", redundancy=0.3)
+    snippets = ["kadan lohit mihit.", "kadan lohit nufel.", "regor kahit.", "kadan lohit."]
+    example = text_example([snippets])
+    plain = lexrank(snippets)
+    assert list(system.selector.scores(example, snippets, "")) == list(plain)
+    cosines = similarities([*snippets, "Kadan lohit.", "Regor."])[:4, 4:]
+    expected = 0.7 * (plain - plain.min()) / (plain.max() - plain.min()) - 0.3 * cosines.max(axis=1)
+    scores = system.selector.scores(example, snippets, "Kadan lohit. Regor.")
+    np.testing.assert_allclose(scores, expected)
+
+
+@pytest.mark.parametrize("words", [9, 50])
+def test_a_server_continues_the_text(words: int) -> None:
+    """Sentences are added until there are enough words or no new ones; each prompt has what is written so far."""
+    engine = EchoEngine(
+        reply=lambda text: (
+            "Nufel. Nufel." if text.count("Mihit") > 2 else f"Mihit lohit {text.count('Mihit')}."
+        )
+    )
+    (summary,) = summarize(prompted(engine, reading="segments", length=str(words)), made_up(1, 4))
+    sentences = ["Mihit lohit 0.", "Mihit lohit 1.", "Mihit lohit 2.", "Nufel."]
+    assert summary.text == " ".join(sentences[: 3 if words == 9 else 4])
+    assert len(engine.asked) == (3 if words == 9 else 5)
+    before, after = read_prompt("document").segment.partition("{written}")[::2]
+    for number, request in enumerate(engine.asked):
+        written = " ".join(sentences[:number])
+        assert f"{before[-9:]}{written}{after[:9]}" in request.messages[0]["content"]
+
+
+@dataclass
+class ThinkingEngine(EchoEngine):
+    """Writes the tokens of one thought and a summary, however they are asked for."""
+
+    gives_tokens: bool = True
+
+    def answer(self, requests: Sequence[Request], decoding: Decoding) -> Iterator[Answer]:
+        """Continue what is written."""
+        ids = self.tokenizer("<think>kadan lohit kadan</think>Mihit nufel.")["input_ids"]
+        for request in requests:
+            begin = len(request.written)
+            new = tuple(ids[begin : begin + (request.stop_after or len(ids))])
+            text = self.tokenizer.decode([*request.written, *new])
+            complete = begin + len(new) == len(ids)
+            yield Answer(text, complete, False, 1, len(new), ids=new)
+
+
+def test_thinking_is_counted_once() -> None:
+    """Of an answer in several segments, thinking is counted as of one in one piece, and is no text."""
+    counts = []
+    for length in (2, 7, 99):
+        system = prompted(ThinkingEngine(), reading="segments", segment_length=length)
+        (summary,) = summarize(system, made_up(1, 4))
+        assert summary.text == "Mihit nufel."
+        counts.append(summary.counts["thinking_tokens"])
+    assert counts == [counts[-1]] * 3
+    assert counts[0] > 0
+
+
+def test_a_part_is_summarized_as_alone() -> None:
+    """The answers about the parts of `stages` are those of `whole` about texts that are these parts."""
+    engine, example = random_model(), made_up(3, 16)
+    (summary,) = summarize(with_room(engine, "stages", 70), example)
+    assert summary.evidence is not None
+    parts, answers = (summary.evidence.texts[axis] for axis in ("unit", "segment"))
+    assert len(parts) > 1
+    system = with_room(engine, "whole", 70)
+    for part, answer in zip(parts, answers, strict=False):
+        (alone,) = summarize(system, text_example([[line] for line in part.split("\n\n")]))
+        assert alone.text == answer
+
+
+def test_refining_begins_as_stages() -> None:
+    """The first request of `refine` is that of `stages`; each further one has the last answer and the next part."""
+    example = made_up(4, 60)
+    asked = {}
+    for reading in ("stages", "refine"):
+        engine = EchoEngine(reply=lambda text: f"Mihit {len(text)}.")
+        length = empty_prompt(engine, "refine") + 60
+        (summary,) = summarize(with_room(engine, reading, 0, input_length=length), example)
+        asked[reading] = [request.messages[0]["content"] for request in engine.asked]
+    assert asked["refine"][0] == asked["stages"][0]
+    assert len(asked["refine"]) > 2
+    template = read_prompt("document").refine
+    before, rest = template.split("{written}")
+    for last, prompt in zip(asked["refine"], asked["refine"][1:], strict=False):
+        written = f"Mihit {len(last)}."
+        assert prompt.startswith(f"{before}{written}{rest.partition('{document}')[0]}")
+    assert summary.text == f"Mihit {len(asked['refine'][-1])}."
+
+
+@pytest.mark.parametrize("reading", [name for name in READINGS if name != "whole"])
+def test_a_batch_is_read_as_alone(reading: str) -> None:
+    """Long, short and empty texts together have the summaries and evidence that they have alone."""
+    system = with_room(random_model(), reading, 80, segment_length=5)
+    examples = [made_up(5, 14), made_up(6, 2), text_example([[" "]], name="empty"), made_up(7, 22)]
+    together = summarize(system, *examples, batch_size=3)
+    for example, summary in zip(examples, together, strict=True):
+        (alone,) = summarize(system, example)
+        assert outcome(summary) == outcome(alone)
+        assert (summary.evidence is None) == (alone.evidence is None)
+        if summary.evidence is not None and alone.evidence is not None:
+            assert summary.evidence.texts == alone.evidence.texts
+            for name, array in summary.evidence.arrays.items():
+                np.testing.assert_allclose(array, alone.evidence.arrays[name], atol=1e-5)
+    assert [summary.counts["requests"] > 0 for summary in together] == [True, True, False, True]
+    assert together[2].evidence is None
+
+
+def all_prompts(engine: EchoEngine) -> Iterator[Sequence[Any]]:
+    """Yield all prompts that an engine was sent, a page each."""
+    for request in engine.asked:
+        yield from (request.messages, *request.more_pages)
+
+
+@pytest.mark.parametrize("kind", ["trained", "words"])
+@pytest.mark.parametrize("reading", [*CUTTING, *ALL_OF_IT])
+@settings(max_examples=25)
+@given(
+    documents=DOCUMENTS,
+    query=st.none() | SENTENCES,
+    room=st.integers(1, 120),
+    reply=st.sampled_from(sorted(REPLIES)),
+)
+def test_every_reading_ends_within_its_budget(
+    reading: str,
+    kind: str,
+    documents: list[list[list[str]]],
+    query: str | None,
+    room: int,
+    reply: str,
+) -> None:
+    """Whatever the text, the budget and the answers: a refusal before the first request, or prompts within the budget.
+
+    All tokens that were sent and all requests are counted, and every token of the source is read or cut.
+    """
+    example = text_example(*documents, query=query)
+    engine = EchoEngine(reply=REPLIES[reply], tokenizer=chat_tokenizer(kind))
+    system = prompted(engine, reading=reading, snippet_length=6)
+    entry = system.config.reading_class.entry_for(engine)
+    prompt = system.prompt_of(example)
+    counts = []
+    for name in ("user", entry):
+        counts.append(engine.count(prompt.messages("", query, 50, name)))
+    budget = max(counts) + room
+    system.config.input_length = budget
+    if room < {"refine": 32, "select": 6, "segments": 6}.get(reading, 1):
+        with pytest.raises(UsageError):
+            system.check_examples([example])
+        return
+    if (
+        room < 12
+    ):  # too little for a sign of four tokens, or for a snippet whose tokens merge with others
+        return
+    (summary,) = summarize(system, example)
+    sent = [engine.count(messages) for messages in all_prompts(engine)]
+    assert max(sent) <= budget
+    assert summary.counts["requests"] == len(engine.asked)
+    assert summary.counts["prompt_tokens"] == sum(sent)
+    assert summary.evidence is None or summary.evidence.texts["unit"]
+    whole = system.passage(example).text
+    ledger = summary.truncation
+    assert ledger is not None
+    assert ledger.tokens == len(engine.tokenizer(whole, add_special_tokens=False)["input_ids"])
+    texts = [messages[0]["content"] for messages in all_prompts(engine)]
+    if reading in ALL_OF_IT or any(whole in text for text in texts):
+        assert ledger.cuts == ()
+    else:
+        assert 0 < ledger.tokens_seen < ledger.tokens
+    if reading in ALL_OF_IT and reply == "short":
+        words = [word for word in whole.split() if "🦜" not in word]
+        assert all(any(word in text for text in texts) for word in words)
+
+
+def planted(place: int) -> Example:
+    """Return ten paragraphs of other words; the one at a place is about the query."""
+    paragraphs = [[f"{WORDS[number]} " * 9 + "end."] for number in range(10)]
+    paragraphs[place] = ["regor nufel nufel nudan mifel redan mihit lohit kahit end."]
+    return text_example(paragraphs, query="regor nufel nudan", name=f"at {place}")
+
+
+@pytest.mark.parametrize("reading", ["beginning", "select", "segments"])
+def test_what_is_asked_for_is_read_wherever_it_is(reading: str) -> None:
+    """The paragraph about the query is read at all ten places; the beginning has it only at the first three."""
+    read = []
+    for place in range(10):
+        engine = EchoEngine(reply=lambda text: "Mihit.", tokenizer=chat_tokenizer("words"))
+        system = prompted(engine, reading=reading, snippet_length=11)
+        entry = system.config.reading_class.entry_for(engine)
+        messages = read_prompt("query").messages("", "regor nufel nudan", 50, entry)
+        system.config.input_length = engine.count(messages) + 36
+        summarize(system, planted(place))
+        if "mifel redan" in engine.asked[0].messages[0]["content"]:
+            read.append(place)
+    assert read == ([0, 1, 2] if reading == "beginning" else list(range(10)))
+
+
+TEXTS = {
+    "blanks": text_example([["", " "], ["\n"]]),
+    "a heading": Example("one", None, None, (Document(None, (Section("A", ((),)),)),), (("r",),)),
+    "a long word": text_example([["kadan" * 200]]),
+    "a long sentence": text_example([["kadan lohit " * 200 + "."]]),
+    "signs": text_example([["🦜" * 90]]),
+}
+
+
+@pytest.mark.parametrize("reading", [*CUTTING, *ALL_OF_IT])
+def test_texts_without_borders(reading: str) -> None:
+    """A text without sentences gets no request; a word, a sentence or signs longer than a prompt are divided."""
+    for name, example in TEXTS.items():
+        engine = EchoEngine(reply=lambda text: "Mihit.")
+        system = with_room(engine, reading, 250)
+        (summary,) = summarize(system, example)
+        is_empty = name in ("blanks", "a heading")
+        assert (engine.asked == []) == is_empty
+        assert summary.text == ("" if is_empty else "Mihit.")
+        ledger = summary.truncation
+        assert ledger is not None
+        assert (ledger.cuts == ()) == (reading in ALL_OF_IT or is_empty)
+
+
+def refused(system: PromptSystem, example: Example) -> str:
+    """Return the error of one line before any request."""
+    with pytest.raises(UsageError) as caught:
+        system.check_examples([example])
+    assert system.engine.asked == []  # type: ignore[attr-defined]
+    assert "\n" not in str(caught.value)
+    return str(caught.value)
+
+
+def test_units_longer_than_a_prompt_are_refused() -> None:
+    """The line names the setting, the longest value, and the example whose prompt is the longest."""
+    example = made_up(1, 4)
+    for reading, name in (("select", "snippet_length"), ("pages", "page_length")):
+        problem = refused(with_room(EchoEngine(), reading, 40, **{name: 41}), example)
+        assert f"model.{name}=41 does not fit into a prompt of" in problem
+        assert "example 'example 1' needs" in problem
+        assert "choose at most 40, or a larger model.input_length" in problem
+    engine = EchoEngine()
+    problem = refused(
+        prompted(engine, reading="refine", input_length=empty_prompt(engine, "refine") + 31),
+        example,
+    )
+    assert (
+        f"needs {empty_prompt(engine, 'refine')} tokens without its text and 32 for that" in problem
+    )
+
+
+def test_what_a_reading_needs_is_checked_first(tmp_path: Any) -> None:
+    """A ranker's title or query, and a text of the prompt, are missing: one line that names the setting."""
+    example = made_up(1, 4)
+    for reading in ("select", "segments"):
+        problem = refused(prompted(EchoEngine(), reading=reading, selector="tfidf"), example)
+        assert "model.selector=tfidf needs one" in problem
+        assert "example 'example 1'" in problem
+    path = tmp_path / "mine.yaml"
+    path.write_text("user: 'Read {document}'\n")
+    for reading, entry in (("refine", "refine"), ("segments", "segment")):
+        problem = refused(prompted(EchoEngine(), reading=reading, prompt=str(path)), example)
+        assert f"model.reading={reading} needs a text '{entry}' in the prompt" in problem
+        assert str(path) in problem
+
+
+@pytest.mark.parametrize(
+    ("values", "problem"),
+    [
+        ({"engine": "api", "tokenizer": "t", "reading": "pages"}, "model.reading=pages mixes"),
+        ({"reading": "segments", "segment_length": 0}, "model.segment_length"),
+        ({"reading": "pages", "confidence": "learned"}, "model.confidence"),
+        ({"reading": "page"}, "model.reading"),
+    ],
+)
+def test_settings_that_no_reading_has(values: dict[str, Any], problem: str) -> None:
+    """Each is an error of one line that begins with the setting."""
+    with pytest.raises(UsageError) as caught:
+        prompted(EchoEngine(), **values)
+    assert str(caught.value).startswith(problem)
+    assert "\n" not in str(caught.value)
+
+
+OTHER_VALUES = {
+    "selector": "centrality",
+    "snippet_length": 9,
+    "segment_length": 9,
+    "redundancy": 0.1,
+    "pages": "document",
+    "page_length": 9,
+    "confidence": "uniform",
+}
+
+
+@pytest.mark.parametrize("reading", READINGS)
+def test_only_own_settings_decide_a_run(reading: str) -> None:
+    """A setting changes the id of a run exactly if its reading has it."""
+
+    def run_id(**values: Any) -> str:
+        return RunKey.of(RunConfig(prompted(EchoEngine(), reading=reading, **values).config)).run_id
+
+    own = readings.load(reading).settings
+    changing = {name for name, value in OTHER_VALUES.items() if run_id(**{name: value}) != run_id()}
+    assert changing == own & OTHER_VALUES.keys()
