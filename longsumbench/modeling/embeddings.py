@@ -28,6 +28,7 @@ from longsumbench.modeling.ranking import check_title, lexrank_of_vectors
 
 if TYPE_CHECKING:
     from torch import Tensor
+    from transformers import PreTrainedModel, PreTrainedTokenizerBase
 
 _log = logging.getLogger(__name__)
 
@@ -276,7 +277,7 @@ def pool_states(states: "Tensor", mask: "Tensor", pooling: str) -> "Tensor":
     return states.masked_fill(is_padding, 0).sum(dim=1) / mask.sum(dim=1, keepdim=True)
 
 
-def check_words(tokenizer: Any, shown_as: str) -> None:
+def check_words(tokenizer: "PreTrainedTokenizerBase", shown_as: str) -> None:
     """Check that a tokenizer has words; if a folder has no tokenizer, transformers makes one of special tokens.
 
     Raises:
@@ -288,7 +289,7 @@ def check_words(tokenizer: Any, shown_as: str) -> None:
         )
 
 
-def num_positions(network: Any) -> int:
+def num_positions(network: "PreTrainedModel") -> int:
     """Return how many tokens a network reads; RoBERTa's first positions belong to no token."""
     for name, part in network.named_modules():
         if name.endswith("position_embeddings") and getattr(part, "padding_idx", None) is not None:
