@@ -274,7 +274,7 @@ def test_models_that_write_are_no_encoders(tmp_path: Path) -> None:
         with pytest.raises(UsageError, match="is a model that writes text"):
             ranker_of(folder).vectors(["a dog"])
     for missing in ("no/such/folder at all", "weights.gguf"):
-        with pytest.raises(SuiteError, match=r"neither a folder nor a model|is not a folder"):
+        with pytest.raises(SuiteError, match=r"neither a folder nor a model|there is no such file"):
             ranker_of(missing)
 
 
