@@ -27,7 +27,7 @@ COLOURS = 128
 def main() -> None:
     """Write the site of the published results into a temporary folder, and draw a page of each kind.
 
-    The published runs have no texts of others; the examples are those of two baselines on `aclsum`.
+    The published runs have no texts of others; the examples are those of two baselines on `probe`.
     """
     results = Results(ROOT / "results" / "reference")
     trained = next(
@@ -37,11 +37,11 @@ def main() -> None:
         index = write_site(results, Path(folder) / "site")
         for model in ("lead", "lexrank"):
             longsumbench.run(
-                model=model, dataset="aclsum", baselines=False, results_dir=f"{folder}/results"
+                model=model, dataset="probe", baselines=False, results_dir=f"{folder}/results"
             )
         examples = (
             write_site(Results(Path(folder) / "results"), Path(folder) / "examples").parent
-            / "aclsum"
+            / "probe"
         )
         pages = {
             "overview": index,
