@@ -30,7 +30,7 @@ from longsumbench.core import (
     registry,
     setting,
 )
-from longsumbench.errors import UsageError
+from longsumbench.errors import UsageError, did_you_mean
 from longsumbench.models.prompt.prompts import Prompt, read_prompt
 from longsumbench.models.prompt.readings import readings
 
@@ -239,8 +239,10 @@ class PromptConfig(SystemConfig):
         try:
             name, model = find_run(str(self.selector))
         except UsageError as problem:
+            suggestion = did_you_mean(str(self.selector), registry.rankers.targets())
             raise UsageError(
-                f"model.selector={self.selector} is neither a ranker (longsumbench list rankers) nor a run: {problem}"
+                f"model.selector={self.selector}{suggestion} is neither a ranker (longsumbench list rankers) nor a run:"
+                f" {problem}"
             ) from None
         if not model.capabilities.extracts:
             raise UsageError(
@@ -254,7 +256,7 @@ class PromptConfig(SystemConfig):
         of_readings: set[str] = set()
         for name in readings.targets():
             of_readings |= readings.load(name).settings
-        idle = of_readings - self.reading_class.settings
+        idle: set[str] = of_readings - self.reading_class.settings
         return idle | {"snippet_length"} if self.selects_by_run else idle
 
     def ranker_settings(self) -> RankerSettings:
