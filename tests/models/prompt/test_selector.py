@@ -145,8 +145,8 @@ def test_a_run_that_cannot_select_is_refused(name: str, tmp_path: Path) -> None:
 
 
 def test_an_encoder_is_refused_where_a_run_selects(tmp_path: Path) -> None:
-    """The line about `rank_checkpoint` names the selector."""
-    problem = r"^model\.rank_checkpoint is a sentence encoder, which model\.selector=ea0 does not"
+    """The line about `rank_checkpoint` names the selectors that have one."""
+    problem = r"^model\.rank_checkpoint is a sentence encoder: choose model\.selector=embedding or"
     with pytest.raises(UsageError, match=problem):
         plan(prompt_words(tmp_path, "ea0", "model.rank_checkpoint=anything"))
 
