@@ -141,7 +141,7 @@ def test_two_datasets_have_a_table_each(describe: Describe) -> None:
     text = " ".join(lines)
     assert "No trained system is above Lead in R-Lsum." in text
     (first_command,) = [line for line in lines if line.startswith("Next")]
-    assert first_command == "Next: longsumbench leaderboard probe  # the whole table"
+    assert first_command == "Next: longsumbench leaderboard aclsum  # the whole table"
 
 
 def test_several_datasets_take_a_line_each(describe: Describe) -> None:
