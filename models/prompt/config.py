@@ -215,8 +215,8 @@ class PromptConfig(SystemConfig):
         """Return the settings of other readings."""
         of_readings: set[str] = set()
         for name in readings.targets():
-            of_readings |= readings.load(name).settings
-        return of_readings - self.reading_class.settings
+            of_readings.update(readings.load(name).settings)
+        return of_readings.difference(self.reading_class.settings)
 
     def ranker_settings(self) -> RankerSettings:
         """Return the settings of the selector: the defaults of a ranker that learns, and the encoder."""

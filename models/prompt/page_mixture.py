@@ -68,8 +68,8 @@ class PageMixture(transformers.LogitsProcessor):
         """Change the scores of the next token: [R·K, L + T], [R·K, V] → [R·K, V]."""
         num_rows = sum(self.num_pages)
         beams = len(scores) // num_rows
-        rows = input_ids.unflatten(0, (num_rows, beams))
-        scores_of_examples = scores.unflatten(0, (num_rows, beams)).split(list(self.num_pages))
+        rows = input_ids.reshape(num_rows, beams, -1)
+        scores_of_examples = scores.reshape(num_rows, beams, -1).split(list(self.num_pages))
         mixtures = []
         first = 0  # page of an example
         for pages, processors in zip(scores_of_examples, self.processors, strict=True):

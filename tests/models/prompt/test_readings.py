@@ -1,7 +1,7 @@
 """Ways of reading a long text: each is held by random models, by an echo of what it sends, and at its borders."""
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import cache
 from typing import Any
 
@@ -26,7 +26,6 @@ from longsumbench.core import (
     build_settings,
 )
 from longsumbench.errors import UsageError
-from longsumbench.modeling.ranking import lexrank, similarities
 from longsumbench.models.prompt.chat import chat_ids
 from longsumbench.models.prompt.config import PromptConfig
 from longsumbench.models.prompt.prompts import read_prompt
@@ -157,19 +156,6 @@ def test_segments_continue_what_is_written(length: int) -> None:
     assert summary.counts["requests"] == len(selected) == -(-12 // length)
 
 
-def test_scores_are_lowered_by_what_is_written() -> None:
-    """Scores from 0 to 1, less the largest tf-idf cosine with a written sentence, each with its weight."""
-    system = prompted(EchoEngine(), reading="segments", redundancy=0.3)
-    snippets = ["kadan lohit mihit.", "kadan lohit nufel.", "regor kahit.", "kadan lohit."]
-    example = text_example([snippets])
-    plain = lexrank(snippets)
-    assert list(system.selector.scores(example, snippets, "")) == list(plain)
-    cosines = similarities([*snippets, "Kadan lohit.", "Regor."])[:4, 4:]
-    expected = 0.7 * (plain - plain.min()) / (plain.max() - plain.min()) - 0.3 * cosines.max(axis=1)
-    scores = system.selector.scores(example, snippets, "Kadan lohit. Regor.")
-    np.testing.assert_allclose(scores, expected)
-
-
 @pytest.mark.parametrize("words", [9, 50])
 def test_a_server_continues_the_text(words: int) -> None:
     """Sentences are added until there are enough words or no new ones; each prompt has what is written so far."""
@@ -188,33 +174,29 @@ def test_a_server_continues_the_text(words: int) -> None:
         assert f"{before[-9:]}{written}{after[:9]}" in request.messages[0]["content"]
 
 
-@dataclass
 class ThinkingEngine(EchoEngine):
-    """Writes the tokens of one thought and a summary, however they are asked for."""
-
-    gives_tokens: bool = True
+    """Writes the tokens of one thought and a summary, however many are asked for."""
 
     def answer(self, requests: Sequence[Request], decoding: Decoding) -> Iterator[Answer]:
-        """Continue what is written."""
+        """Continue the first request, without an end token."""
+        (request,) = requests
         ids = self.tokenizer("<think>kadan lohit kadan</think>Mihit nufel.")["input_ids"]
-        for request in requests:
-            begin = len(request.written)
-            new = tuple(ids[begin : begin + (request.stop_after or len(ids))])
-            text = self.tokenizer.decode([*request.written, *new])
-            complete = begin + len(new) == len(ids)
-            yield Answer(text, complete, False, 1, len(new), ids=new)
+        begin = len(request.written)
+        new = tuple(ids[begin : begin + (request.stop_after or 99)])
+        text = self.tokenizer.decode(ids[: begin + len(new)])
+        yield Answer(text, False, False, 1, len(new), ids=new)
 
 
 def test_thinking_is_counted_once() -> None:
     """Of an answer in several segments, thinking is counted as of one in one piece, and is no text."""
-    counts = []
+    counts = set()
     for length in (2, 7, 99):
-        system = prompted(ThinkingEngine(), reading="segments", segment_length=length)
+        system = prompted(
+            ThinkingEngine(gives_tokens=True), reading="segments", segment_length=length
+        )
         (summary,) = summarize(system, made_up(1, 4))
-        assert summary.text == "Mihit nufel."
-        counts.append(summary.counts["thinking_tokens"])
-    assert counts == [counts[-1]] * 3
-    assert counts[0] > 0
+        counts.add((summary.text, summary.counts["thinking_tokens"]))
+    assert counts == {("Mihit nufel.", 18)}
 
 
 def test_a_part_is_summarized_as_alone() -> None:
@@ -259,10 +241,9 @@ def test_a_batch_is_read_as_alone(reading: str) -> None:
         (alone,) = summarize(system, example)
         assert outcome(summary) == outcome(alone)
         assert (summary.evidence is None) == (alone.evidence is None)
-        if summary.evidence is not None and alone.evidence is not None:
-            assert summary.evidence.texts == alone.evidence.texts
-            for name, array in summary.evidence.arrays.items():
-                np.testing.assert_allclose(array, alone.evidence.arrays[name], atol=1e-5)
+        arrays = alone.evidence.arrays if alone.evidence else {}
+        for name, array in arrays.items():
+            np.testing.assert_allclose(summary.evidence.arrays[name], array, atol=1e-5)
     assert [summary.counts["requests"] > 0 for summary in together] == [True, True, False, True]
     assert together[2].evidence is None
 
@@ -322,7 +303,12 @@ def test_every_reading_ends_within_its_budget(
     ledger = summary.truncation
     assert ledger is not None
     assert ledger.tokens == len(engine.tokenizer(whole, add_special_tokens=False)["input_ids"])
-    texts = [messages[0]["content"] for messages in all_prompts(engine)]
+    texts = []
+    for messages in all_prompts(engine):
+        (message,) = messages
+        texts.append(message["content"])
+        assert query is None or query in texts[-1]
+    assert len({request.seed for request in engine.asked}) == len(engine.asked)
     if reading in ALL_OF_IT or any(whole in text for text in texts):
         assert ledger.cuts == ()
     else:
@@ -419,23 +405,6 @@ def test_what_a_reading_needs_is_checked_first(tmp_path: Any) -> None:
         problem = refused(prompted(EchoEngine(), reading=reading, prompt=str(path)), example)
         assert f"model.reading={reading} needs a text '{entry}' in the prompt" in problem
         assert str(path) in problem
-
-
-@pytest.mark.parametrize(
-    ("values", "problem"),
-    [
-        ({"engine": "api", "tokenizer": "t", "reading": "pages"}, "model.reading=pages mixes"),
-        ({"reading": "segments", "segment_length": 0}, "model.segment_length"),
-        ({"reading": "pages", "confidence": "learned"}, "model.confidence"),
-        ({"reading": "page"}, "model.reading"),
-    ],
-)
-def test_settings_that_no_reading_has(values: dict[str, Any], problem: str) -> None:
-    """Each is an error of one line that begins with the setting."""
-    with pytest.raises(UsageError) as caught:
-        prompted(EchoEngine(), **values)
-    assert str(caught.value).startswith(problem)
-    assert "\n" not in str(caught.value)
 
 
 OTHER_VALUES = {
