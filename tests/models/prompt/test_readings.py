@@ -289,9 +289,8 @@ def test_every_reading_ends_within_its_budget(
         with pytest.raises(UsageError):
             system.check_examples([example])
         return
-    if (
-        room < 12
-    ):  # too little for a sign of four tokens, or for a snippet whose tokens merge with others
+    if room < 12:
+        # Too little for a sign of four tokens, or for a snippet whose tokens merge with others.
         return
     (summary,) = summarize(system, example)
     sent = [engine.count(messages) for messages in all_prompts(engine)]
@@ -312,7 +311,8 @@ def test_every_reading_ends_within_its_budget(
     if reading in ALL_OF_IT or any(whole in text for text in texts):
         assert ledger.cuts == ()
     else:
-        assert 0 < ledger.tokens_seen < ledger.tokens
+        # Segments may read all of it, one part each.
+        assert 0 < ledger.tokens_seen < ledger.tokens + (reading == "segments")
     if reading in ALL_OF_IT and reply == "short":
         words = [word for word in whole.split() if "🦜" not in word]
         assert all(any(word in text for text in texts) for word in words)
