@@ -120,7 +120,6 @@ class Dialogue:
     def summary(self, keep_inputs: bool, with_evidence: bool) -> Summary:
         """Return the summary, with the price of its tokens in US dollars if there is one."""
         config = self.system.config
-        has_evidence = with_evidence and self._sent and self.problem is None
         counts: dict[str, float] = dict(self._counts)
         if config.input_price is not None and config.output_price is not None:
             dollars = config.input_price * counts["prompt_tokens"]
@@ -132,7 +131,7 @@ class Dialogue:
             self.ledger,
             self._result.complete,
             self._counts["output_tokens"],
-            evidence=self.reading.evidence() if has_evidence else None,
+            evidence=self.reading.evidence() if with_evidence else None,
             counts=counts,
             read=_sent_text(self._sent) if keep_inputs else None,
         )

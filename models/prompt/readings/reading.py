@@ -186,14 +186,14 @@ class Reading(ABC):
         self,
         units: Sequence[Span],
         requests: Sequence[tuple[Sequence[int], str]],
-        scores: Sequence[Scores] = (),
+        scores: Sequence[Scores] | None = None,
     ) -> Evidence:
         """Return which units of the text each request had.
 
         Args:
             units: their characters.
             requests: for each the indices of its units, and the answer.
-            scores: for each the scores of all units; none if units have no scores.
+            scores: for each the scores of all units; None if units have no scores.
         """
         lengths = [self.text.length(unit) for unit in units]
         selected = np.zeros((len(requests), len(units)), np.int32)
@@ -201,8 +201,8 @@ class Reading(ABC):
             for index in indices:
                 selected[row, index] = lengths[index]
         arrays: dict[str, NDArray[Any]] = {"selected_tokens": selected}
-        if scores:
-            arrays["scores"] = np.array(scores, np.float64)
+        if scores is not None:
+            arrays["scores"] = np.array(scores, np.float64).reshape(selected.shape)
         answers = tuple(answer for _, answer in requests)
         return Evidence(
             arrays,

@@ -35,7 +35,9 @@ class Select(Reading):
 
     @cached_property
     def snippets(self) -> list[Span]:
-        """The characters of each snippet."""
+        """The characters of each snippet; none of an empty text."""
+        if not self.passage.text:
+            return []
         return self.system.selector.snippets(self.example, self.text)
 
     def choose(self, written: str, room: PromptRoom) -> list[Span]:
@@ -51,6 +53,6 @@ class Select(Reading):
 
     def evidence(self) -> Evidence:
         """Return the scores of the snippets at each request, and which were read."""
-        # The last choice is not asked about if nothing had room.
+        # There is no answer to the last choice if nothing had room, or the request failed.
         requests = list(zip(self.choices, self.answers, strict=False))
         return self.evidence_of_requests(self.snippets, requests, self.scores[: len(requests)])

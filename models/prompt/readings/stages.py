@@ -58,6 +58,6 @@ class Stages(Reading):
         requests: list[tuple[Sequence[int], str]] = []
         for index, answer in enumerate(self.answers):
             requests.append(([index], answer))
-        if len(self.spans) > 1:
+        if self.answers and len(self.spans) > 1:
             requests.append((range(len(self.spans)), self.final))
         return self.evidence_of_requests(self.spans, requests)

@@ -17,6 +17,7 @@ from longsumbench.errors import UsageError
 from longsumbench.models.prompt.prompts import read_prompt
 from longsumbench.models.prompt.system import PromptSystem
 from longsumbench.models.prompt.transformers_engine import TransformersEngine
+from longsumbench.runs.evidence import write_evidence
 
 SERVED = ("beginning", "ending", "ends", "whole", "select", "segments", "stages", "refine")
 SEVERAL = ("segments", "stages", "refine")
@@ -68,7 +69,7 @@ def served_by(server: ApiServer, reading: str) -> PromptSystem:
     ("reading", "failed"),
     [*((reading, "empty") for reading in SERVED), ("refine", "stop"), ("stages", "leave_out")],
 )
-def test_a_server_is_asked_what_the_reading_asks(reading: str, failed: str) -> None:
+def test_a_server_is_asked_what_the_reading_asks(reading: str, failed: str, tmp_path: Path) -> None:
     """Its requests are those of the reading in number and text.
 
     If an example fails in the middle, the others have their summaries. A second run asks only for what is missing, and
@@ -95,7 +96,8 @@ def test_a_server_is_asked_what_the_reading_asks(reading: str, failed: str) -> N
             summaries = list(system.summarize(examples(), decoding))
             assert [summary.text for summary in summaries] == [texts[0], "", texts[2]]
             assert [summary.counts["failed"] for summary in summaries] == [0, 1, 0]
-            assert summaries[1].evidence is None
+            if system.config.capabilities.keeps_evidence:
+                write_evidence(tmp_path, 1, summaries[1])
         server.fault = lambda number: None
         for _ in range(2):
             summaries = list(served_by(server, reading).summarize(examples(), decoding))
