@@ -255,8 +255,8 @@ class PromptConfig(SystemConfig):
         """Return the settings of other readings; the snippets of a run have the run's own length."""
         of_readings: set[str] = set()
         for name in readings.targets():
-            of_readings |= readings.load(name).settings
-        idle: set[str] = of_readings - self.reading_class.settings
+            of_readings.update(readings.load(name).settings)
+        idle = of_readings.difference(self.reading_class.settings)
         return idle | {"snippet_length"} if self.selects_by_run else idle
 
     def ranker_settings(self) -> RankerSettings:

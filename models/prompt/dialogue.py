@@ -16,7 +16,7 @@ from longsumbench.core.answer_text import UNKNOWN_MARK, split_answer
 from longsumbench.errors import SuiteError
 from longsumbench.files import digest
 from longsumbench.models.prompt.chat import starts_thinking
-from longsumbench.models.prompt.readings.reading import Ask, Prompting, Reply
+from longsumbench.models.prompt.readings.reading import Ask, Prompting, Reading, Reply
 
 _ANSWER_COUNTS = (
     "requests",
@@ -41,7 +41,7 @@ class Dialogue:
 
     def __init__(self, system: Prompting, example: Example, limit: int) -> None:
         self.system, self.example, self.limit = system, example, limit
-        self.reading = system.config.reading_class(system, example, limit)
+        self.reading: Reading = system.config.reading_class(system, example, limit)
         self.asks: list[Ask] = []
         self.problem: SuiteError | None = None
         self._sent: list[Sequence[Message]] = []

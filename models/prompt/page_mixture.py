@@ -68,19 +68,20 @@ class PageMixture(transformers.LogitsProcessor):
         """Change the scores of the next token: [R·K, L + T], [R·K, V] → [R·K, V]."""
         num_rows = sum(self.num_pages)
         beams = len(scores) // num_rows
-        rows = input_ids.unflatten(0, (num_rows, beams))
-        scores_of_examples = scores.unflatten(0, (num_rows, beams)).split(list(self.num_pages))
+        rows = input_ids.reshape(num_rows, beams, -1)
+        scores_of_rows = scores.reshape(num_rows, beams, -1)
         mixtures = []
         first = 0  # page of an example
-        for pages, processors in zip(scores_of_examples, self.processors, strict=True):
+        for number, processors in zip(self.num_pages, self.processors, strict=True):
+            pages = scores_of_rows[first : first + number]
             mixture = pages[0]
             if len(pages) > 1:
                 mixture = mix_pages(pages.log_softmax(-1), self.kind)
             mixture = processors(rows[first], mixture)  # [K, V]
             if self.draws:
                 mixture = _only(torch.multinomial(mixture.softmax(-1), 1), mixture)
-            mixtures.append(mixture.expand(len(pages), -1, -1))
-            first += len(pages)
+            mixtures.append(mixture.expand(number, -1, -1))
+            first += number
         return torch.cat(mixtures).flatten(0, 1)
 
 

@@ -166,9 +166,12 @@ class LongText:
         )
         self.offsets: list[Span] = []
         for start, end in encoded["offset_mapping"]:
-            # The blank of a token such as " text" is no part of it: spans begin at the text.
-            blanks = len(passage.text[start:end]) - len(passage.text[start:end].lstrip())
-            self.offsets.append((start + blanks if start + blanks < end else start, end))
+            token = passage.text[start:end]
+            if token.strip():
+                # Blanks around a text are no part of it: spans begin and end at texts.
+                start = end - len(token.lstrip())
+                end = start + len(token.strip())
+            self.offsets.append((start, end))
 
     @property
     def whole(self) -> list[Span]:

@@ -321,19 +321,11 @@ class _Rows:
         """Return what changes the scores: the mixture of pages, and then what each answer's settings ask for."""
         draws = decoding.temperature > 0 and max(self.num_pages) > 1
         processors = []
-        pages = zip(self.ids.split(self.num_pages), self.mask.split(self.num_pages), strict=True)
-        for ids, mask in pages:
+        for first, number in zip(self.first_pages, self.num_pages, strict=True):
+            ids = self.ids[first : first + number, : self.begins]
+            mask = self.mask[first : first + number, : self.begins]
             of_answer = transformers.LogitsProcessorList()
-            of_answer.append(
-                AnswerProcessor(
-                    decoding,
-                    limit,
-                    ends,
-                    ids[:, : self.begins],
-                    mask[:, : self.begins],
-                    self.begins,
-                )
-            )
+            of_answer.append(AnswerProcessor(decoding, limit, ends, ids, mask, self.begins))
             if draws:
                 of_answer.append(transformers.TemperatureLogitsWarper(decoding.temperature))
                 of_answer.append(transformers.TopPLogitsWarper(decoding.top_p))

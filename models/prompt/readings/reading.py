@@ -194,24 +194,25 @@ class Reading(ABC):
         chosen: Sequence[Sequence[int]],
         answers: Sequence[str],
         row: str,
-        scores: Sequence[Scores] = (),
+        scores: Sequence[Scores] | None = None,
     ) -> Evidence:
         """Return which units of the text each request had.
 
         Args:
             units: their characters.
             chosen: for each request the indices of its units.
-            answers: to the requests.
+            answers: to the requests; a request that failed has none.
             row: what an answer is, "segment" of the summary or "request".
-            scores: for each request the scores of all units; none if units have no scores.
+            scores: for each request the scores of all units; None if units have no scores.
         """
         lengths = [self.text.length(unit) for unit in units]
-        selected = np.zeros((len(chosen), len(units)), np.int32)
-        for number, indices in enumerate(chosen):
-            for index in indices:
+        selected = np.zeros((len(answers), len(units)), np.int32)
+        for number in range(len(answers)):
+            for index in chosen[number]:
                 selected[number, index] = lengths[index]
         arrays: dict[str, NDArray[Any]] = {"selected_tokens": selected}
-        if scores:
-            arrays["scores"] = np.array(scores, np.float64)
+        if scores is not None:
+            answered = scores[: len(answers)]
+            arrays["scores"] = np.array(answered, np.float64).reshape(selected.shape)
         texts = {"unit": self.texts_of(units), row: tuple(answers)}
         return Evidence(arrays, dict.fromkeys(arrays, (row, "unit")), texts)

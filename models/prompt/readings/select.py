@@ -53,8 +53,4 @@ class Select(Reading):
 
     def evidence(self) -> Evidence:
         """Return the scores of the snippets at each request, and which were read."""
-        # The last choice is not asked about if nothing had room.
-        number = len(self.answers)
-        return self.selection(
-            self.snippets, self.choices[:number], self.answers, "segment", self.scores[:number]
-        )
+        return self.selection(self.snippets, self.choices, self.answers, "segment", self.scores)

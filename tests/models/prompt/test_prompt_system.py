@@ -5,7 +5,7 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
-from hypothesis import given, strategies as st
+from hypothesis import strategies as st
 from support.language_models import EchoEngine, chat_tokenizer, prompted, text_example
 from support.toys import WORDS, ToySplit, tiny_recipe
 
@@ -25,7 +25,6 @@ from longsumbench.errors import DataError, UsageError
 from longsumbench.models.prompt.chat import chat_ids, chat_text
 from longsumbench.models.prompt.config import PromptConfig
 from longsumbench.models.prompt.prompts import read_prompt
-from longsumbench.models.prompt.source_text import CAUSE, GAP_MARK, Passage
 from longsumbench.models.prompt.system import PromptSystem
 
 API = {"engine": "api", "tokenizer": "gpt2"}
@@ -60,65 +59,6 @@ def kept_text(sent: str, name: str, query: str | None) -> str:
     return sent[len(before) : len(sent) - len(after)]
 
 
-@pytest.mark.parametrize("kind", ["trained", "words"])
-@pytest.mark.parametrize("policy", ["beginning", "ending", "ends", "stages"])
-@given(documents=DOCUMENTS, query=st.none() | SENTENCES, room=st.integers(20, 200))
-def test_template_and_question_survive(
-    policy: str, kind: str, documents: list[list[list[str]]], query: str | None, room: int
-) -> None:
-    """Whatever the text, prompts are within the budget, have all but text of the template, and the ledger adds up."""
-    example = text_example(*documents, query=query)
-    name = "query" if query else "documents" if len(documents) > 1 else "document"
-    engine = EchoEngine(
-        reply=lambda text: "§", tokenizer=chat_tokenizer(kind)
-    )  # a sign that no text has
-    empty = engine.count(read_prompt(name).messages("", query, 50))
-    system = prompted(engine, reading=policy, input_length=empty + room)
-    (summary,) = summarize(system, example)
-
-    whole = Passage.of_example(example, system.prompt_of(example).label).text
-    assert all(engine.count(one.messages) <= empty + room for one in engine.asked)
-    kept = [kept_text(one.messages[0]["content"], name, query) for one in engine.asked]
-    ledger = summary.truncation
-    assert ledger is not None
-    assert ledger.words == len(whole.split())
-    assert ledger.tokens == len(engine.tokenizer(whole, add_special_tokens=False)["input_ids"])
-    assert {cut.cause for cut in ledger.cuts} <= {CAUSE}
-    if policy == "stages":
-        parts = [text for text in kept if "§" not in text]  # the other requests are about summaries
-        assert ledger.cuts == ()
-        assert "".join("".join(parts).split()) == "".join(whole.split())
-    else:
-        (text,) = kept
-        ends = text.split(GAP_MARK) if ledger.cuts and policy == "ends" else [text]
-        assert all(end in whole for end in ends)
-        assert (text == whole) == (ledger.cuts == ())
-        words = sum(len(end.split()) for end in ends)
-        assert words - len(ends) <= ledger.words_seen <= words  # a word that was cut in two is cut
-    assert summary.counts["requests"] == len(engine.asked)
-    assert summary.read is not None
-    assert all(one.messages[0]["content"] in summary.read for one in engine.asked)
-
-
-def test_several_stages() -> None:
-    """Summaries that do not fit together are summarized in parts, too; tokens of all requests are counted."""
-    engine = EchoEngine(reply=lambda text: "lohit " * 12)
-    system = prompted(engine, reading="stages", input_length=250)
-    paragraphs = [["kadan " * 20 + f"{number}."] for number in range(20)]
-    (summary,) = summarize(system, text_example(paragraphs))
-    sent = [kept_text(one.messages[0]["content"], "document", None) for one in engine.asked]
-    about_text = [text for text in sent if "kadan" in text]
-    about_summaries = [text for text in sent if "lohit" in text]
-    assert "\n\n".join(about_text) == "\n\n".join(paragraph[0] for paragraph in paragraphs)
-    assert len(about_summaries) > 2
-    assert len(about_text) + len(about_summaries) == len(sent) == summary.counts["requests"]
-    assert summary.text == ("lohit " * 12).strip()
-    assert summary.tokens == summary.counts["output_tokens"]
-    asked = [engine.count(one.messages) for one in engine.asked]
-    assert summary.counts["prompt_tokens"] == sum(asked)
-    assert len({one.seed for one in engine.asked}) == len(engine.asked)
-
-
 def test_answers_that_do_not_get_shorter_end() -> None:
     """If the answers about parts are as long as the parts, they are the summary, and it is not complete."""
     engine = EchoEngine(reply=lambda text: kept_text(text, "document", None))
@@ -127,24 +67,6 @@ def test_answers_that_do_not_get_shorter_end() -> None:
     (summary,) = summarize(system, text_example(paragraphs))
     assert summary.text.split() == " ".join(paragraph[0] for paragraph in paragraphs).split()
     assert not summary.complete
-
-
-def test_a_batch_is_answered_round_by_round() -> None:
-    """Examples of one, several and no requests are summarized together as alone, in their order."""
-    long, short, empty = (
-        text_example([["kadan lohit. " * 90]]),
-        text_example([["mihit."]]),
-        text_example([[]]),
-    )
-
-    def answers(*examples: Example) -> list[Summary]:
-        engine = EchoEngine(reply=lambda text: text[50:90])
-        return summarize(prompted(engine, reading="stages", input_length=300), *examples)
-
-    together = answers(long, short, empty)
-    assert together == [answers(one)[0] for one in (long, short, empty)]
-    assert [one.counts["requests"] for one in together] == [4, 1, 0]
-    assert (together[2].text, together[2].complete) == ("", True)
 
 
 def test_thinking_that_the_template_begins() -> None:
@@ -397,6 +319,9 @@ def test_a_query_that_is_missing_is_named() -> None:
         ),
         ({"thinking_end": ""}, "model.thinking_end is empty: give the mark that ends the thinking"),
         ({"length": "reference"}, "model.length=reference"),
+        ({"truncate": "end"}, "model.reading (end is now beginning"),
+        ({**API, "reading": "pages"}, "model.reading=pages mixes distributions"),
+        ({"reading": "segments", "segment_length": 0}, "model.segment_length"),
     ],
 )
 def test_settings_that_do_not_go_together(settings: dict[str, object], problem: str) -> None:

@@ -1,6 +1,5 @@
 """Readings as runs: a server is asked what it must be and nothing twice, and an interrupt changes no summary."""
 
-from contextlib import AbstractContextManager
 from pathlib import Path
 from typing import Any
 
@@ -18,6 +17,7 @@ from longsumbench.errors import UsageError
 from longsumbench.models.prompt.prompts import read_prompt
 from longsumbench.models.prompt.system import PromptSystem
 from longsumbench.models.prompt.transformers_engine import TransformersEngine
+from longsumbench.runs.evidence import write_evidence
 
 SERVED = ("beginning", "ending", "ends", "whole", "select", "segments", "stages", "refine")
 SEVERAL = ("segments", "stages", "refine")
@@ -65,58 +65,46 @@ def served_by(server: ApiServer, reading: str) -> PromptSystem:
     return system_of(engine, reading)
 
 
-def answering() -> AbstractContextManager[ApiServer]:
-    """Return a server that answers by `reply`."""
-    return api_server(answer=lambda messages: reply(messages[-1]["content"]))
+@pytest.mark.parametrize(
+    ("reading", "failed"),
+    [*((reading, "empty") for reading in SERVED), ("refine", "stop"), ("stages", "leave_out")],
+)
+def test_a_server_is_asked_what_the_reading_asks(reading: str, failed: str, tmp_path: Path) -> None:
+    """Its requests are those of the reading in number and text.
 
-
-@pytest.mark.parametrize("reading", SERVED)
-def test_a_server_is_asked_what_the_reading_asks(reading: str) -> None:
-    """Its requests are those of the reading in number and text; a second run asks nothing."""
+    If an example fails in the middle, the others have their summaries. A second run asks only for what is missing, and
+    a third one nothing.
+    """
     expected, questions = expected_of(reading)
-    with answering() as server:
-        for _ in range(2):
-            summaries = list(served_by(server, reading).summarize(examples(), Decoding()))
-            assert sorted(body["messages"][-1]["content"] for body in server.bodies) == questions
-            assert [summary.text for summary in summaries] == [one.text for one in expected]
-            assert [one.truncation for one in summaries] == [one.truncation for one in expected]
-            for summary, other in zip(summaries, expected, strict=True):
-                assert summary.counts["requests"] == other.counts["requests"]
-    assert (len(questions) > len(examples())) == (reading in SEVERAL)
-
-
-@pytest.mark.parametrize("failed", ["empty", "leave_out", "stop"])
-@pytest.mark.parametrize("reading", [*SEVERAL, "select"])
-def test_an_example_that_fails_in_the_middle(reading: str, failed: str) -> None:
-    """The other examples have their summaries; once the server answers, only what is missing is asked for."""
-    expected, questions = expected_of(reading)
-    with answering() as server:
-        first: list[str] = []
+    decoding = Decoding(failed=failed, evidence="all")
+    texts = [summary.text for summary in expected]
+    with api_server(answer=lambda messages: reply(messages[-1]["content"])) as server:
+        answered: list[str] = []
 
         def fault(number: int) -> Any:
             question = server.bodies[number]["messages"][-1]["content"]
-            if f"{ODD} " not in question:
-                return None
-            if reading in SEVERAL and not first:
-                first.append(question)
-            return None if question in first else (400, "no")
+            if reading in SEVERAL and ODD in question and not answered:
+                answered.append(question)
+            return (400, "no") if ODD in question and question not in answered else None
 
         server.fault = fault
-        decoding = Decoding(failed=failed, evidence="all")
         system = served_by(server, reading)
         if failed == "stop":
             with pytest.raises(UsageError, match=r"no answer about 1 example, 'odd' \(decode"):
                 list(system.summarize(examples(), decoding))
         else:
             summaries = list(system.summarize(examples(), decoding))
-            texts = [expected[0].text, "", expected[2].text]
-            assert [summary.text for summary in summaries] == texts
+            assert [summary.text for summary in summaries] == [texts[0], "", texts[2]]
             assert [summary.counts["failed"] for summary in summaries] == [0, 1, 0]
-            assert summaries[1].evidence is None
+            if system.config.capabilities.keeps_evidence:
+                write_evidence(tmp_path, 1, summaries[1])
         server.fault = lambda number: None
-        summaries = list(served_by(server, reading).summarize(examples(), decoding))
-        assert [summary.text for summary in summaries] == [one.text for one in expected]
-        assert sorted(server.answered.elements()) == questions
+        for _ in range(2):
+            summaries = list(served_by(server, reading).summarize(examples(), decoding))
+            assert [summary.text for summary in summaries] == texts
+            assert [one.truncation for one in summaries] == [one.truncation for one in expected]
+            assert sorted(server.answered.elements()) == questions
+    assert (len(questions) > len(examples())) == (reading in SEVERAL)
 
 
 @pytest.mark.parametrize("reading", ["pages", "segments", "stages"])
@@ -131,30 +119,22 @@ def test_an_interrupted_run_is_resumed(
     words += ["dataset=jsonl", f"dataset.path={data}", "baselines=false", "score.resamples=100"]
     words += ["decode.batch_size=1", "device=cpu"]
     answer_batch = TransformersEngine._answer_batch
-    whole: list[int] = []
+    batches: list[int] = []
+    stop_at = 0
 
     def interrupted(self: TransformersEngine, *arguments: Any) -> list[Answer]:
-        whole.append(len(whole))
-        if len(whole) == stop_at:
+        batches.append(len(batches))
+        if len(batches) == stop_at:
             raise KeyboardInterrupt
         return answer_batch(self, *arguments)
 
     monkeypatch.setattr(TransformersEngine, "_answer_batch", interrupted)
-    stop_at = 0
     assert main([*words, f"results_dir={tmp_path / 'undisturbed'}"]) == 0
-    number, stop_at = len(whole), len(whole) + len(whole) // 2 + 1
-    assert main([*words, f"results_dir={tmp_path / 'resumed'}"]) == 130
-    assert main([*words, f"results_dir={tmp_path / 'resumed'}"]) == 0
-    assert len(whole) < 3 * number
-    texts = [path.read_text() for path in sorted(tmp_path.rglob("predictions.jsonl"))]
-    assert len(texts) == 2
-    assert texts[0] == texts[1]
-    assert texts[0].count("\n") == 4
-
-
-def test_the_former_setting_names_the_new_one(capsys: pytest.CaptureFixture[str]) -> None:
-    """`model.truncate` is refused with one line that names `model.reading`."""
-    assert main(["run", "model=prompt", "model.truncate=end", "dataset=jsonl"]) == 2
-    lines = capsys.readouterr().err.strip().splitlines()
-    assert "model.reading" in lines[-1]
-    assert "end is now beginning" in lines[-1]
+    number = len(batches)
+    stop_at = number + number // 2 + 1
+    for code in (130, 0):
+        assert main([*words, f"results_dir={tmp_path / 'resumed'}"]) == code
+    assert number >= 4
+    assert len(batches) < 2 * number + number // 2
+    resumed, undisturbed = (path.read_text() for path in tmp_path.rglob("predictions.jsonl"))
+    assert resumed == undisturbed
