@@ -259,7 +259,9 @@ def score_by(
         if example.topic is not None:
             raise
         missing = f"example '{example.id}' has no title and no query, and {setting} needs one"
-        choices = f"choose {setting.partition('=')[0]}=none, lexrank or lstm, or give it a title"
+        name = setting.partition("=")[0]
+        unranked = "" if name == "model.selector" else f"{core.UNRANKED}, "
+        choices = f"choose {name}={unranked}lexrank or lstm, or give it a title"
         raise UsageError(f"{missing}: {choices}") from problem
 
 

@@ -361,7 +361,7 @@ class PromptSystem(System):
         counted, advice = " without its text", ""
         least = self.config.reading_class.least_room
         if least > 1:
-            counted += f" and {least} for that"
+            counted += f" and at least {least} for that"
         if with_text:
             counted, advice = "", "another model.reading, "
         return UsageError(

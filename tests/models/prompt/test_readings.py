@@ -394,7 +394,8 @@ def test_units_longer_than_a_prompt_are_refused() -> None:
         example,
     )
     assert (
-        f"needs {empty_prompt(engine, 'refine')} tokens without its text and 32 for that" in problem
+        f"needs {empty_prompt(engine, 'refine')} tokens without its text and at least 32 for that"
+        in problem
     )
 
 
@@ -403,7 +404,7 @@ def test_what_a_reading_needs_is_checked_first(tmp_path: Path) -> None:
     example = made_up(1, 4)
     for reading in ("select", "segments"):
         problem = refused(prompted(EchoEngine(), reading=reading, selector="tfidf"), example)
-        assert "model.selector=tfidf needs one" in problem
+        assert "model.selector=tfidf needs one: choose model.selector=lexrank or lstm" in problem
         assert "example 'example 1'" in problem
     path = tmp_path / "mine.yaml"
     path.write_text("user: 'Read {document}'\n")
