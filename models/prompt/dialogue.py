@@ -16,7 +16,8 @@ from longsumbench.core.answer_text import UNKNOWN_MARK, split_answer
 from longsumbench.errors import SuiteError
 from longsumbench.files import digest
 from longsumbench.models.prompt.chat import starts_thinking
-from longsumbench.models.prompt.readings.reading import Ask, Prompting, Reading, Reply
+from longsumbench.models.prompt.prompt_builder import PromptBuilder
+from longsumbench.models.prompt.readings.reading import Ask, Draft, Reading
 
 _ANSWER_COUNTS = (
     "requests",
@@ -39,14 +40,14 @@ class Dialogue:
         UsageError: there is no room for the text, or it does not fit and must not be cut.
     """
 
-    def __init__(self, system: Prompting, example: Example, limit: int) -> None:
-        self.system, self.example, self.limit = system, example, limit
-        self.reading: Reading = system.config.reading_class(system, example, limit)
+    def __init__(self, builder: PromptBuilder, example: Example, limit: int) -> None:
+        self.builder, self.example, self.limit = builder, example, limit
+        self.reading: Reading = builder.config.reading_class(builder, example, limit)
         self.asks: list[Ask] = []
         self.problem: SuiteError | None = None
         self._sent: list[Sequence[Message]] = []
         self._counts = Counter(dict.fromkeys(_ANSWER_COUNTS, 0))
-        self._result = Reply("")
+        self._result = Draft("")
         self._rounds = self.reading.rounds()
         if self.reading.passage.text:
             self.asks = next(self._rounds)
@@ -70,21 +71,21 @@ class Dialogue:
     def add_answers(self, answers: Sequence[Answer]) -> None:
         """Take the answers to the requests, and ask what the reading wants to know next."""
         asks, self.asks = self.asks, []
-        replies = []
+        drafts = []
         for ask, answer in zip(asks, answers, strict=True):
-            replies.append(self._read_answer(ask, answer))
+            drafts.append(self._read_answer(ask, answer))
             self.problem = self.problem or answer.problem
         if self.problem:
             self._counts["failed"] = 1
             return
         try:
-            self.asks = self._rounds.send(replies)
+            self.asks = self._rounds.send(drafts)
         except StopIteration as end:
             self._result = end.value
 
-    def _read_answer(self, ask: Ask, answer: Answer) -> Reply:
+    def _read_answer(self, ask: Ask, answer: Answer) -> Draft:
         """Count an answer, and return its text without thinking and marks of chat formats."""
-        engine, config = self.system.engine, self.system.config
+        engine, config = self.builder.engine, self.builder.config
         thinks_first = not answer.thinking and starts_thinking(engine.tokenizer, config)
         text, thinking, unfinished = split_answer(answer.text, config.thinking_end, thinks_first)
         # An answer that continues another one has its thinking, too.
@@ -100,11 +101,11 @@ class Dialogue:
             refused=int(answer.refused),
         )
         complete = answer.complete and not unfinished
-        return Reply(text, complete, answer.ids, answer.confidences)
+        return Draft(text, complete, answer.ids, answer.confidences)
 
     def _tokens_within(self, text: str, answer: Answer) -> int:
         """Return how many tokens of an answer are in its first text; without a tokenizer, by their characters."""
-        tokenizer = self.system.engine.tokenizer
+        tokenizer = self.builder.engine.tokenizer
         if tokenizer is None:
             characters = max(1, len(answer.thinking + answer.text))
             return round(answer.output_tokens * len(text) / characters)
@@ -119,7 +120,7 @@ class Dialogue:
 
     def summary(self, keep_inputs: bool, with_evidence: bool) -> Summary:
         """Return the summary, with the price of its tokens in US dollars if there is one."""
-        config = self.system.config
+        config = self.builder.config
         counts: dict[str, float] = dict(self._counts)
         if config.input_price is not None and config.output_price is not None:
             dollars = config.input_price * counts["prompt_tokens"]

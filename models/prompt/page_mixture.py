@@ -28,14 +28,14 @@ def sureness(log_probabilities: Tensor, kind: str) -> Tensor:
     return torch.xlogy(probabilities, probabilities).sum(-1)
 
 
-def confidences(log_probabilities: Tensor, kind: str) -> Tensor:
+def log_page_weights(log_probabilities: Tensor, kind: str) -> Tensor:
     """Return the logarithms of the pages' weights, whose sum over pages is 1: [P, …, V] → [P, …]."""
     return sureness(log_probabilities, kind).log_softmax(0)
 
 
 def mix_pages(log_probabilities: Tensor, kind: str) -> Tensor:
     """Return the logarithms of the mixture of pages: [P, …, V] → […, V]."""
-    weights = confidences(log_probabilities, kind)
+    weights = log_page_weights(log_probabilities, kind)
     return torch.logsumexp(weights.unsqueeze(-1) + log_probabilities, 0)
 
 

@@ -3,7 +3,7 @@
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from itertools import accumulate, groupby, takewhile
+from itertools import groupby, takewhile
 from typing import Any
 
 import numpy as np
@@ -11,6 +11,7 @@ import torch
 import transformers
 from numpy.typing import NDArray
 from torch import Tensor
+from torch.nn.utils.rnn import pad_sequence
 
 from longsumbench.core import Answer, Decoding, Message, Request
 from longsumbench.core.answer_text import known_marks
@@ -235,8 +236,12 @@ class TransformersEngine:
                 logits_processor=transformers.LogitsProcessorList(processors),
             )
         answers = []
-        new_tokens = outputs[rows.first_pages, rows.ids.shape[1] :].tolist()
-        for request, prompts, tokens in zip(requests, rows.prompts, new_tokens, strict=True):
+        outputs_of_requests = outputs[:, rows.ids.shape[1] :].split(rows.num_pages)
+        for request, prompts, pages in zip(
+            requests, rows.prompts, outputs_of_requests, strict=True
+        ):
+            # All pages are continued with the same tokens.
+            tokens = pages[0].tolist()
             ids = tuple(takewhile(lambda token: token not in self.ends, tokens))
             complete = len(ids) < len(tokens) and len(ids) != forced
             text = self._text([*request.written, *ids])
@@ -256,16 +261,11 @@ class TransformersEngine:
         for request in requests:
             pages = (request.messages, *request.more_pages)
             prompts.append([chat_ids(self.tokenizer, page, self.config) for page in pages])
-            rows += [[*prompt, *request.written] for prompt in prompts[-1]]
-        longest = max(map(len, rows))
-        padded, real = [], []
-        for row in rows:
-            num_missing = longest - len(row)
-            padded.append([self._padding] * num_missing + row)
-            real.append([0] * num_missing + [1] * len(row))
-        ids = torch.tensor(padded, device=self.network.device)
-        mask = torch.tensor(real, device=self.network.device)
-        return _Rows(ids, mask, prompts, longest - len(requests[0].written))
+            for prompt in prompts[-1]:
+                rows.append(torch.tensor([*prompt, *request.written], device=self.network.device))
+        ids = pad_sequence(rows, True, self._padding, "left")
+        mask = pad_sequence([torch.ones_like(row) for row in rows], True, 0, "left")
+        return _Rows(ids, mask, prompts, ids.shape[1] - len(requests[0].written))
 
     @property
     def _padding(self) -> int:
@@ -310,20 +310,15 @@ class _Rows:
         """The number of pages of each request."""
         return list(map(len, self.prompts))
 
-    @property
-    def first_pages(self) -> list[int]:
-        """The row of each request's first page."""
-        return [0, *accumulate(self.num_pages)][:-1]
-
     def processor(
         self, decoding: Decoding, limit: int, ends: list[int], confidence: str
     ) -> PageMixture:
         """Return what changes the scores: the mixture of pages, and then what each answer's settings ask for."""
         draws = decoding.temperature > 0 and max(self.num_pages) > 1
         processors = []
-        for first, number in zip(self.first_pages, self.num_pages, strict=True):
-            ids = self.ids[first : first + number, : self.begins]
-            mask = self.mask[first : first + number, : self.begins]
+        pages_of_requests = self.ids[:, : self.begins].split(self.num_pages)
+        masks = self.mask[:, : self.begins].split(self.num_pages)
+        for ids, mask in zip(pages_of_requests, masks, strict=True):
             of_answer = transformers.LogitsProcessorList()
             of_answer.append(AnswerProcessor(decoding, limit, ends, ids, mask, self.begins))
             if draws:

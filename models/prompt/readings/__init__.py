@@ -19,7 +19,7 @@ readings = Registry(
             "whole": f"{_HERE}.whole:Whole",
             "select": f"{_HERE}.select:Select",
             "segments": f"{_HERE}.segments:Segments",
-            "pages": f"{_HERE}.pages:Pages",
+            "pages": f"{_HERE}.pages:MixedPages",
             "stages": f"{_HERE}.stages:Stages",
             "refine": f"{_HERE}.refine:Refine",
         }

@@ -2,7 +2,7 @@
 
 from typing import ClassVar
 
-from longsumbench.models.prompt.readings.reading import Ask, Reading, Rounds
+from longsumbench.models.prompt.readings.reading import Reading, Rounds
 
 
 class Beginning(Reading):
@@ -15,8 +15,7 @@ class Beginning(Reading):
         spans = self.text.whole
         if self.room.excess(self.passage.text) > 0:
             spans = self.text.shortened(self.kept, self.room)
-        [reply] = yield [Ask((self.prompt(spans, self.room),))]
-        return reply
+        return (yield from self.ask(spans, self.room))
 
 
 class Ending(Beginning):

@@ -54,7 +54,7 @@ def test_the_runs_scores_select_its_snippets(scorer: Any) -> None:
     """The units are the run's own snippets, and those that are read have its best scores."""
     source = example(3, sentences=8)
     system = selecting(scorer, reading="select")
-    length = system.engine.count(system.messages(source, "")) + 30
+    length = system.builder.engine.count(system.builder.messages(source, "")) + 30
     system = selecting(scorer, reading="select", input_length=length)
     (summary,) = system.summarize([source], DECODING)
     evidence = summary.evidence
@@ -73,11 +73,11 @@ def test_what_is_written_changes_the_next_scores(scorer: Any) -> None:
     """SEAL's scorer reads what is written; EA's scores are lowered for snippets that repeat it."""
     source = example(3, sentences=8)
     system = selecting(scorer, reading="segments")
-    text = LongText(system.passage(source), system.engine.tokenizer)
-    spans = system.selector.snippets(source, text)
+    text = LongText(system.builder.passage(source), system.builder.engine.tokenizer)
+    spans = system.builder.selector.snippets(source, text)
     snippets = [text.joined([span]) for span in spans]
-    first = system.selector.scores(source, snippets, "")
-    later = system.selector.scores(source, snippets, snippets[0])
+    first = system.builder.selector.scores(source, snippets, "")
+    later = system.builder.selector.scores(source, snippets, snippets[0])
     if scorer.looks_back:
         expected = scorer.score_next(source, snippets[0], DECODING).scores
         np.testing.assert_allclose(later, expected, rtol=1e-5)
@@ -88,7 +88,7 @@ def test_what_is_written_changes_the_next_scores(scorer: Any) -> None:
 
 def test_a_checkpoint_has_the_runs_system(scorer: Any, tmp_path: Path) -> None:
     """A saved selector scores as before, without the run."""
-    selector = selecting(scorer, reading="select").selector
+    selector = selecting(scorer, reading="select").builder.selector
     selector.save(tmp_path)
     loaded = type(selector)(selector.config)
     loaded.load(tmp_path)
