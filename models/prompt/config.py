@@ -5,7 +5,6 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from math import ceil
 from pathlib import Path
-from statistics import fmean
 from typing import Annotated, Any, ClassVar
 
 from longsumbench.core import (
@@ -25,7 +24,6 @@ from longsumbench.core import (
     TokenCount,
     VariableName,
     WeightType,
-    count_words,
     learned_ranker,
     ranker_identity,
     registry,
@@ -48,7 +46,7 @@ _Seconds = Annotated[float, Between(0, 10**6, open_low=True)]
 _Variable = Annotated[str, VariableName()]
 _Price = Annotated[float, Between(0, 10**6)]
 _KeyHeader = Annotated[str, OneOf("Authorization", "api-key")]
-_WORD_TOKENS = 1.3  # of a prompt, about
+INSTRUCTIONS = 70.0  # tokens of a prompt without its text, about
 # Prompts, one of which fits a dataset.
 _BUILT_IN = ("document", "documents", "query")
 _OWN_FIELDS = (
@@ -201,7 +199,7 @@ class PromptConfig(SystemConfig):
     @property
     def capabilities(self) -> Capabilities:
         """It asks a language model; some readings say what they read."""
-        return Capabilities(prompts=True, keeps_evidence=self.reading_class.keeps_evidence)
+        return Capabilities(prompts=True, keeps_evidence=bool(self.reading_class.evidence_row))
 
     @property
     def selects_by_ranker(self) -> bool:
@@ -302,10 +300,7 @@ class PromptConfig(SystemConfig):
         """
         reading = self.reading_class
         longest = self.input_length or (context or sys.maxsize) - self.decode_length
-        prompts = self.prompts(self.open_engine()).values()
-        words = [count_words([prompt.system, prompt.user]) for prompt in prompts]
-        instructions = _WORD_TOKENS * fmean(words)
-        room = max(1.0, longest - instructions)
+        room = max(1.0, longest - INSTRUCTIONS)
         answer = min(target, self.decode_length)
         read = min(source, room)
         num_prompts = num_answers = 1
@@ -318,7 +313,7 @@ class PromptConfig(SystemConfig):
         if reading.answers_parts:
             num_answers = num_prompts
             read += num_answers * answer
-        return num_prompts * instructions + read, num_answers * answer
+        return num_prompts * INSTRUCTIONS + read, num_answers * answer
 
     def __post_init__(self) -> None:
         if not self.thinking_end:
@@ -334,11 +329,9 @@ class PromptConfig(SystemConfig):
             raise UsageError(
                 "model.chat_template=none is a setting of model.engine=transformers: leave it out"
             )
-        own_fields = set(_OWN_FIELDS)
-        if self.thinking is not None:
-            own_fields.add("chat_template_kwargs")
+        thinking_field = () if self.thinking is None else ("chat_template_kwargs",)
         for name in self.extra_body or ():
-            if name in own_fields:
+            if name in _OWN_FIELDS + thinking_field:
                 raise UsageError(
                     f"model.extra_body sets '{name}', which other settings decide: leave it out"
                 )

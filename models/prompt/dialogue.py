@@ -10,9 +10,8 @@ from longsumbench.core import (
     Message,
     Request,
     Summary,
-    Truncation,
 )
-from longsumbench.core.answer_text import UNKNOWN_MARK, split_answer
+from longsumbench.core.answer_text import split_answer
 from longsumbench.errors import SuiteError
 from longsumbench.files import digest
 from longsumbench.models.prompt.chat import starts_thinking
@@ -51,11 +50,6 @@ class Dialogue:
         self._rounds = self.reading.rounds()
         if self.reading.passage.text:
             self.asks = next(self._rounds)
-
-    @property
-    def ledger(self) -> Truncation | None:
-        """What was read so far; None if tokens are not counted."""
-        return self.reading.ledger()
 
     def requests(self, decoding: Decoding) -> list[Request]:
         """Return the next requests, each with its own seed."""
@@ -112,14 +106,9 @@ class Dialogue:
         ids = tokenizer(text, add_special_tokens=False)["input_ids"]
         return len(ids)
 
-    @property
-    def unknown_mark(self) -> str:
-        """What looks like a mark of a chat format in the summary; empty if nothing does."""
-        mark = UNKNOWN_MARK.search(self._result.text)
-        return mark[0] if mark else ""
-
-    def summary(self, keep_inputs: bool, with_evidence: bool) -> Summary:
+    def summary(self, decoding: Decoding) -> Summary:
         """Return the summary, with the price of its tokens in US dollars if there is one."""
+        keeps_evidence = self.reading.evidence_row and decoding.evidence != "none"
         config = self.builder.config
         counts: dict[str, float] = dict(self._counts)
         if config.input_price is not None and config.output_price is not None:
@@ -129,12 +118,12 @@ class Dialogue:
         return Summary(
             self.example.id,
             self._result.text,
-            self.ledger,
+            self.reading.ledger(),
             self._result.complete,
             self._counts["output_tokens"],
-            evidence=self.reading.evidence() if with_evidence else None,
+            evidence=self.reading.evidence() if keeps_evidence else None,
             counts=counts,
-            read=_sent_text(self._sent) if keep_inputs else None,
+            read=_sent_text(self._sent) if decoding.keep_inputs != "none" else None,
         )
 
 

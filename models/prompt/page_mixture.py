@@ -48,9 +48,9 @@ class PageMixture(transformers.LogitsProcessor):
 
     def __init__(
         self,
-        num_pages: Sequence[int],
+        num_pages: list[int],
         kind: str,
-        processors: Sequence[transformers.LogitsProcessorList],
+        processors: Sequence[transformers.LogitsProcessor],
         draws: bool = False,
     ) -> None:
         """Take the settings of a batch.
@@ -68,20 +68,19 @@ class PageMixture(transformers.LogitsProcessor):
         """Change the scores of the next token: [R·K, L + T], [R·K, V] → [R·K, V]."""
         num_rows = sum(self.num_pages)
         beams = len(scores) // num_rows
-        rows = input_ids.reshape(num_rows, beams, -1)
-        scores_of_rows = scores.reshape(num_rows, beams, -1)
+        ids_of_examples = torch.split(input_ids.reshape(num_rows, beams, -1), self.num_pages)
+        pages_of_examples = torch.split(scores.reshape(num_rows, beams, -1), self.num_pages)
         mixtures = []
-        first = 0  # page of an example
-        for number, processors in zip(self.num_pages, self.processors, strict=True):
-            pages = scores_of_rows[first : first + number]
+        for ids, pages, processors in zip(
+            ids_of_examples, pages_of_examples, self.processors, strict=True
+        ):
             mixture = pages[0]
             if len(pages) > 1:
                 mixture = mix_pages(pages.log_softmax(-1), self.kind)
-            mixture = processors(rows[first], mixture)  # [K, V]
+            mixture = processors(ids[0], mixture)  # [K, V]
             if self.draws:
                 mixture = _only(torch.multinomial(mixture.softmax(-1), 1), mixture)
-            mixtures.append(mixture.expand(number, -1, -1))
-            first += number
+            mixtures.append(mixture.expand(len(pages), -1, -1))
         return torch.cat(mixtures).flatten(0, 1)
 
 

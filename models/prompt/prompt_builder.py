@@ -6,7 +6,6 @@ from functools import cached_property
 
 from longsumbench.core import Example, Fitted, LanguageModel, Message
 from longsumbench.errors import UsageError
-from longsumbench.modeling.extraction import extract_length
 from longsumbench.models.prompt.config import PromptConfig
 from longsumbench.models.prompt.prompts import Prompt
 from longsumbench.models.prompt.selector import Selector
@@ -88,9 +87,12 @@ class PromptBuilder:
         """Return the whole text of an example."""
         return Passage.of_example(example, self.prompt_of(example).label)
 
-    def words(self, example: Example) -> int:
-        """Return the number of words to ask for, as `model.length` says."""
-        return extract_length(self.config.length, example, self.state.target_words, "model.length")
+    @property
+    def words(self) -> int:
+        """The number of words to ask for, as `model.length` says; 1 before the mean of the targets is learned."""
+        if self.config.length == "train":
+            return self.state.target_words or 1
+        return int(self.config.length)
 
     def messages(
         self,
@@ -105,9 +107,8 @@ class PromptBuilder:
 
         It asks for `words`, or as `model.length` says. `entry` and `written`: see `Prompt.messages`.
         """
-        if words is None:
-            words = self.words(example)
         prompt = self.prompt_of(example)
+        words = words or self.words
         *system, question = prompt.messages(text, example.query, words, entry, written)
         return [*system, *(self.state.shots or ()), question]
 

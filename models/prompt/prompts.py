@@ -73,7 +73,7 @@ class Prompt:
 
     def only_for(self, entry: str) -> "Prompt":
         """Return the prompt without the texts that a reading does not use; see `Reading.entry_for`."""
-        unused = dict.fromkeys(_OF_READINGS - {entry})
+        unused: dict[str, Any] = dict.fromkeys(_OF_READINGS - {entry})
         return replace(self, **unused)
 
     def messages(

@@ -40,8 +40,8 @@ class Selector:
 
     @cached_property
     def _rankings(self) -> dict[str, Ranking]:
-        """The rankers in use, by name; none where a run selects."""
-        if self.config.selects_by_run:
+        """The rankers in use, by name."""
+        if self.config.selects_by_run or not self.config.reading_class.selects:
             return {}
         names = [self.config.selector] if self.config.selector else [_WITH_QUERY, _WITHOUT_QUERY]
         return {
@@ -53,12 +53,12 @@ class Selector:
         return self._rankings[self.config.selector or usual]
 
     def check_example(self, example: Example) -> None:
-        """Check that an example has the title or query that its ranker needs.
+        """Check that an example has the title or query that its ranker needs, if there is one.
 
         Raises:
             UsageError: it has neither.
         """
-        if not self.config.selects_by_run:
+        if self._rankings:
             self._ranking_of(example).check_examples([example])
 
     def prepare(self, context: FitContext) -> None:

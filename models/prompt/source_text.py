@@ -172,8 +172,8 @@ class LongText:
 
     @property
     def whole(self) -> list[Span]:
-        """The span of all characters; none of an empty text."""
-        return [(0, len(self.passage.text))] if self.passage.text else []
+        """The span of all characters."""
+        return [(0, len(self.passage.text))]
 
     @cached_property
     def _token_starts(self) -> list[int]:
@@ -181,10 +181,12 @@ class LongText:
 
     def ledger(self, spans: Iterable[Span]) -> Truncation:
         """Return the ledger of a text of which some spans are read; they may overlap."""
-        kept = _merged(spans, self.passage.text)
+        is_read = bytearray(len(self.passage.text))
+        for start, end in _merged(spans, self.passage.text):
+            is_read[start:end] = b"\1" * (end - start)
         words = [word.span() for word in re.finditer(r"\S+", self.passage.text)]
-        tokens_cut = _number_cut(self.offsets, kept)
-        words_cut = _number_cut(words, kept)
+        tokens_cut = sum(not all(is_read[start:end]) for start, end in self.offsets)
+        words_cut = sum(not all(is_read[start:end]) for start, end in words)
         cuts = (Cut(CAUSE, tokens_cut, words_cut),) if tokens_cut or words_cut else ()
         return Truncation(len(self.offsets), len(words), cuts)
 
@@ -337,13 +339,3 @@ def _merged(spans: Iterable[Span], text: str) -> list[Span]:
         else:
             merged.append((start, end))
     return merged
-
-
-def _number_cut(spans: Iterable[Span], kept: Sequence[Span]) -> int:
-    """Return how many spans do not lie entirely in a kept one."""
-    starts = [start for start, _ in kept]
-    number = 0
-    for start, end in spans:
-        index = bisect_right(starts, start) - 1
-        number += index < 0 or end > kept[index][1]
-    return number

@@ -30,6 +30,7 @@ from longsumbench.core import (
     Truncation,
     count_words,
 )
+from longsumbench.core.answer_text import UNKNOWN_MARK
 from longsumbench.errors import MissingSplit, UsageError
 from longsumbench.formatting import format_count
 from longsumbench.modeling.extraction import mean_target_words
@@ -97,8 +98,7 @@ class PromptSystem(System):
                     f"model.prompt={self.config.prompt} asks for a query, and example '{example.id}' has none:"
                     " choose another prompt"
                 )
-            if self.config.reading_class.selects:
-                builder.selector.check_example(example)
+            builder.selector.check_example(example)
             if builder.counts_tokens:
                 lengths.append((self._least_length(example), example.id))
         if lengths:
@@ -108,12 +108,8 @@ class PromptSystem(System):
         """Return the tokens of the longest prompt about an example; without its text if that may be cut."""
         builder, reading = self.builder, self.config.reading_class
         text = builder.passage(example).text if reading.refuses_long_texts else ""
-        words = 1 if self.config.length == "train" else int(self.config.length)
-        lengths = []
-        for entry in ("user", reading.entry_for(builder.engine)):
-            messages = builder.messages(example, text, words, entry=entry)
-            lengths.append(builder.engine.count(messages))
-        return max(lengths)
+        entries = "user", reading.entry_for(builder.engine)
+        return max(builder.room(example, entry).count(text) for entry in entries)
 
     def _check_lengths(self, lengths: Sequence[tuple[int, str]]) -> None:
         """Check that prompts of some tokens, each with the id of its example, have room for a unit of the text."""
@@ -150,47 +146,43 @@ class PromptSystem(System):
         if split is not None:
             self.state.queried = split.queried
             self.state.multi_document = split.multi_document
-        asks_as_trained = config.length == "train"
-        if asks_as_trained or config.shots:
+        if config.length == "train" or config.shots:
             if train is None or len(train) == 0:
-                setting = "length=train" if asks_as_trained else f"shots={config.shots}"
+                setting = "length=train" if config.length == "train" else f"shots={config.shots}"
                 raise MissingSplit(
                     f"model.{setting} needs a train split: choose model.length=<words> model.shots=0"
                 )
-            if asks_as_trained:
+            if config.length == "train":
                 self.state.target_words = mean_target_words(train)
-        words = self.state.target_words if asks_as_trained else int(config.length)
-        assert words is not None
+            if config.shots:
+                self.state.shots = self._draw_shots(train, context.recipe.seed)
+        words = self.builder.words
         tokens = words * _WORD_TOKENS
         if tokens > config.decode_length:
             _log.warning(
                 f"model.decode_length={config.decode_length} is short for a summary of {words:,.0f} words: choose at"
                 f" least {round(tokens):,}, or a smaller model.length"
             )
-        if config.shots and train is not None:
-            self.state.shots = self._draw_shots(train, context.recipe.seed)
-        if config.reading_class.selects:
-            self.builder.selector.prepare(context)
+        self.builder.selector.prepare(context)
 
     def save(self, folder: Path) -> None:
         """Save the settings, what was learned, and the selector."""
         super().save(folder)
-        if self.config.reading_class.selects:
-            self.builder.selector.save(folder)
+        self.builder.selector.save(folder)
 
     @classmethod
     def load(cls, folder: Path) -> Self:
         """Load what `save` wrote."""
         system = super().load(folder)
-        if system.config.reading_class.selects:
-            system.builder.selector.load(folder)
+        system.builder.selector.load(folder)
         return system
 
     def _draw_shots(self, train: Split, seed: int) -> list[Message]:
         """Return the turns of examples drawn from the training split: the first ones that fit into half of a prompt."""
         number = self.config.shots
+        builder = self.builder
         # Tokens of one example.
-        longest = (self.builder.budget or sys.maxsize) // (2 * number)
+        longest = (builder.budget or sys.maxsize) // (2 * number)
         # Lengths are known without reading the examples; only the drawn ones are read.
         places = []
         for place, lengths in enumerate(
@@ -203,10 +195,10 @@ class PromptSystem(System):
         for place in places:
             example = train[place]
             answer = " ".join(example.references[0])
-            text = self.builder.passage(example).text
-            *_, question = self.builder.messages(example, text, count_words([answer]))
+            text = builder.passage(example).text
+            *_, question = builder.messages(example, text, count_words([answer]))
             turn: list[Message] = [question, {"role": "assistant", "content": answer}]
-            if self.builder.engine.count(turn) <= longest:
+            if builder.engine.count(turn) <= longest:
                 turns.extend(turn)
             if len(turns) == 2 * number:
                 return turns
@@ -217,7 +209,7 @@ class PromptSystem(System):
 
     def ledgers(self, example: Example) -> tuple[Truncation | None, None]:
         """Return what `summarize` would cut from an example; None without a tokenizer."""
-        return Dialogue(self.builder, example, self.config.decode_length).ledger, None
+        return Dialogue(self.builder, example, self.config.decode_length).reading.ledger(), None
 
     def summarize(self, examples: Sequence[Example], decoding: Decoding) -> Iterator[Summary]:
         """Yield one summary per example, in their order; an empty one of an example without an answer.
@@ -245,14 +237,14 @@ class PromptSystem(System):
 
     def _summary_of(self, dialogue: Dialogue, decoding: Decoding) -> Summary:
         """Return the summary of a dialogue; warn of the first one with what looks like a mark of a chat format."""
-        mark = dialogue.unknown_mark
+        summary = dialogue.summary(decoding)
+        mark = UNKNOWN_MARK.search(summary.text)
         if mark and not self.unknown_mark:
-            self.unknown_mark = mark
+            self.unknown_mark = mark[0]
             _log.warning(
-                f"an answer has '{mark}', which looks like a mark of a chat format: it stays, and is scored"
+                f"an answer has '{mark[0]}', which looks like a mark of a chat format: it stays, and is scored"
             )
-        keeps_evidence = self.config.reading_class.keeps_evidence and decoding.evidence != "none"
-        return dialogue.summary(decoding.keep_inputs != "none", keeps_evidence)
+        return summary
 
 
 def _report_failed(dialogues: Sequence[Dialogue], choice: str) -> None:

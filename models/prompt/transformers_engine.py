@@ -51,6 +51,7 @@ class AnswerProcessor(transformers.LogitsProcessor):
         ids: Tensor,
         mask: Tensor,
         begins: int,
+        draws: bool,
     ) -> None:
         """Take the settings.
 
@@ -61,6 +62,7 @@ class AnswerProcessor(transformers.LogitsProcessor):
             ids: the prompts of its pages, [P, L].
             mask: 1 where a token is real.
             begins: the place of a row where the answer begins.
+            draws: change the scores to those of a token to draw.
         """
         self.begins, self.processors = begins, transformers.LogitsProcessorList()
         add = self.processors.append
@@ -78,6 +80,9 @@ class AnswerProcessor(transformers.LogitsProcessor):
             )
         if decoding.forced_eos and ends:
             add(transformers.ForcedEOSTokenLogitsProcessor(limit, ends, device=str(ids.device)))
+        if draws:
+            add(transformers.TemperatureLogitsWarper(decoding.temperature))
+            add(transformers.TopPLogitsWarper(decoding.top_p))
 
     def __call__(self, input_ids: Tensor, scores: Tensor) -> Tensor:
         """Change the scores of the next token: [K, L + T], [K, V] → [K, V]."""
@@ -206,53 +211,78 @@ class TransformersEngine:
 
     @torch.inference_mode()
     def _answer_batch(self, requests: Sequence[Request], decoding: Decoding) -> list[Answer]:
-        """Answer requests together that continue equally many written tokens."""
+        """Answer requests together that have the same limits."""
         rows = self._rows_of(requests)
-        num_written = len(requests[0].written)
-        remaining = requests[0].max_tokens - num_written
-        most_tokens = min(remaining, requests[0].stop_after or remaining)
-        # Where the end comes by force.
-        forced = remaining - 1 if decoding.forced_eos else None
-        arguments = generate_arguments(decoding, most_tokens)
+        new_tokens = torch.split(self._generate(rows, requests[0], decoding), rows.num_pages)
+        answers = []
+        for request, prompts, pages in zip(requests, rows.prompts, new_tokens, strict=True):
+            # All pages are continued with the same tokens.
+            answers.append(self._answer_of(request, prompts, pages[0].tolist(), decoding))
+        return answers
+
+    def _generate(self, rows: "_Rows", limits: Request, decoding: Decoding) -> Tensor:
+        """Return the new tokens of each row, [R, T], within the limits of a request."""
+        remaining = limits.max_tokens - len(limits.written)
+        most_tokens = min(remaining, limits.stop_after or remaining)
         settings = transformers.GenerationConfig(
-            **{**arguments, **_IN_ANSWERS},
+            **{**generate_arguments(decoding, most_tokens), **_IN_ANSWERS},
             eos_token_id=self.ends or None,
             pad_token_id=self._padding,
         )
         processors: list[transformers.LogitsProcessor] = [
-            rows.processor(decoding, requests[0].max_tokens, self.ends, self.config.confidence),
+            self._page_mixture(rows, limits.max_tokens, decoding),
             TokenProgress(most_tokens, prompt_length=rows.ids.shape[1]),
         ]
         # Sampled requests come one at a time, each with its own seed.
         if decoding.temperature:
-            torch.manual_seed(requests[0].seed)
+            torch.manual_seed(limits.seed)
             settings.do_sample = max(rows.num_pages) == 1
         checked = checked_logits(self.network, decoding.temperature > 0)
         with checked, ranked_search(self.network, decoding), without_defaults(self.network):
-            outputs = self.network.generate(
+            outputs: Tensor = self.network.generate(
                 input_ids=rows.ids,
                 attention_mask=rows.mask,
                 generation_config=settings,
                 logits_processor=transformers.LogitsProcessorList(processors),
             )
-        answers = []
-        outputs_of_requests = outputs[:, rows.ids.shape[1] :].split(rows.num_pages)
-        for request, prompts, pages in zip(
-            requests, rows.prompts, outputs_of_requests, strict=True
-        ):
-            # All pages are continued with the same tokens.
-            tokens = pages[0].tolist()
-            ids = tuple(takewhile(lambda token: token not in self.ends, tokens))
-            complete = len(ids) < len(tokens) and len(ids) != forced
-            text = self._text([*request.written, *ids])
-            num_sent = sum(len(prompt) + num_written for prompt in prompts)
-            weights = None
-            if len(prompts) > 1 and decoding.evidence != "none":
-                weights = self._confidences(prompts, ids)
-            answers.append(
-                Answer(text, complete, False, num_sent, len(ids), ids=ids, confidences=weights)
+        return outputs[:, rows.ids.shape[1] :]
+
+    def _page_mixture(self, rows: "_Rows", limit: int, decoding: Decoding) -> PageMixture:
+        """Return what changes the scores: the mixture of pages, and then what each answer's settings ask for."""
+        draws = decoding.temperature > 0 and max(rows.num_pages) > 1
+        prompts = torch.split(rows.ids[:, : rows.begins], rows.num_pages)
+        masks = torch.split(rows.mask[:, : rows.begins], rows.num_pages)
+        processors = []
+        for ids, mask in zip(prompts, masks, strict=True):
+            processors.append(
+                AnswerProcessor(decoding, limit, self.ends, ids, mask, rows.begins, draws)
             )
-        return answers
+        return PageMixture(rows.num_pages, self.config.confidence, processors, draws)
+
+    def _answer_of(
+        self,
+        request: Request,
+        prompts: Sequence[list[int]],
+        tokens: Sequence[int],
+        decoding: Decoding,
+    ) -> Answer:
+        """Return the answer of some new tokens to a request with a prompt for each page."""
+        num_written = len(request.written)
+        ids = tuple(takewhile(lambda token: token not in self.ends, tokens))
+        # The end comes by force where the answer may have only one more token.
+        is_forced = decoding.forced_eos and num_written + len(ids) == request.max_tokens - 1
+        weights = None
+        if len(prompts) > 1 and decoding.evidence != "none":
+            weights = self._confidences(prompts, ids)
+        return Answer(
+            text=self._text([*request.written, *ids]),
+            complete=len(ids) < len(tokens) and not is_forced,
+            refused=False,
+            prompt_tokens=sum(map(len, prompts)) + num_written * len(prompts),
+            output_tokens=len(ids),
+            ids=ids,
+            confidences=weights,
+        )
 
     def _rows_of(self, requests: Sequence[Request]) -> "_Rows":
         """Return the rows of a batch: a page each, padded on the left so that all end where the answers go on."""
@@ -309,23 +339,6 @@ class _Rows:
     def num_pages(self) -> list[int]:
         """The number of pages of each request."""
         return list(map(len, self.prompts))
-
-    def processor(
-        self, decoding: Decoding, limit: int, ends: list[int], confidence: str
-    ) -> PageMixture:
-        """Return what changes the scores: the mixture of pages, and then what each answer's settings ask for."""
-        draws = decoding.temperature > 0 and max(self.num_pages) > 1
-        processors = []
-        pages_of_requests = self.ids[:, : self.begins].split(self.num_pages)
-        masks = self.mask[:, : self.begins].split(self.num_pages)
-        for ids, mask in zip(pages_of_requests, masks, strict=True):
-            of_answer = transformers.LogitsProcessorList()
-            of_answer.append(AnswerProcessor(decoding, limit, ends, ids, mask, self.begins))
-            if draws:
-                of_answer.append(transformers.TemperatureLogitsWarper(decoding.temperature))
-                of_answer.append(transformers.TopPLogitsWarper(decoding.top_p))
-            processors.append(of_answer)
-        return PageMixture(self.num_pages, confidence, processors, draws)
 
 
 def _batches(requests: Sequence[Request], size: int) -> Iterator[list[Request]]:

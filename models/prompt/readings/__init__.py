@@ -13,8 +13,8 @@ readings = Registry(
     "longsumbench.readings",
     MappingProxyType(
         {
-            "beginning": f"{_HERE}.ends:Beginning",
-            "ending": f"{_HERE}.ends:Ending",
+            "beginning": f"{_HERE}.ends:Ends",
+            "ending": f"{_HERE}.ends:Ends",
             "ends": f"{_HERE}.ends:Ends",
             "whole": f"{_HERE}.whole:Whole",
             "select": f"{_HERE}.select:Select",

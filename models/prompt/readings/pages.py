@@ -17,7 +17,7 @@ class MixedPages(Reading):
     unit_setting = "page_length"
     reads_all = True
     mixes_pages = True
-    keeps_evidence = True
+    evidence_row = "step"
 
     def __init__(self, builder: PromptBuilder, example: Example, limit: int) -> None:
         super().__init__(builder, example, limit)

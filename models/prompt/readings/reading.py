@@ -58,8 +58,7 @@ class Reading(ABC):
         answers_parts: each part of a long text has an answer.
         selects: it needs a selector (`model.selector`).
         mixes_pages: it needs an engine that gives tokens.
-        keeps_evidence: it says which parts of the text each request had.
-        row: what a request's answer is, in the evidence.
+        evidence_row: what a row of the evidence is about; empty: the reading keeps no evidence.
         sent: the spans of the text that each request had.
         answers: the texts of the answers to these requests so far.
         scores: for each request the scores of all units, if they have any.
@@ -76,8 +75,7 @@ class Reading(ABC):
     answers_parts: ClassVar[bool] = False
     selects: ClassVar[bool] = False
     mixes_pages: ClassVar[bool] = False
-    keeps_evidence: ClassVar[bool] = False
-    row: ClassVar[str] = "request"
+    evidence_row: ClassVar[str] = ""
 
     def __init__(self, builder: PromptBuilder, example: Example, limit: int) -> None:
         self.builder, self.example = builder, example
@@ -186,8 +184,8 @@ class Reading(ABC):
         if self.selects:
             scores = self.scores[: len(self.answers)]
             arrays["scores"] = np.array(scores, np.float64).reshape(shape)
-        texts = {"unit": self.texts_of(units), self.row: tuple(self.answers)}
-        return Evidence(arrays, dict.fromkeys(arrays, (self.row, "unit")), texts)
+        texts = {"unit": self.texts_of(units), self.evidence_row: tuple(self.answers)}
+        return Evidence(arrays, dict.fromkeys(arrays, (self.evidence_row, "unit")), texts)
 
     def texts_of(self, units: Sequence[Span]) -> tuple[str, ...]:
         """Return the text of each unit."""

@@ -16,7 +16,7 @@ class Refine(Reading):
     least_room = 32
     reads_all = True
     answers_parts = True
-    keeps_evidence = True
+    evidence_row = "request"
 
     @classmethod
     def entry_for(cls, engine: LanguageModel) -> str:

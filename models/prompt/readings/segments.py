@@ -45,7 +45,6 @@ class Segments(Select):
     def _continue_text(self) -> Rounds:
         # By what makes two sentences the same.
         sentences: dict[str, str] = {}
-        num_words = self.builder.words(self.example)
         least_room = min(self.builder.config.snippet_length, len(self.text.offsets))
         while True:
             written = " ".join(sentences.values())
@@ -57,5 +56,6 @@ class Segments(Select):
             num_before = len(sentences)
             for sentence in split_sentences(draft.text):
                 sentences.setdefault(sentence_key(sentence), sentence)
-            if len(sentences) == num_before or count_words(sentences.values()) >= num_words:
+            is_enough = count_words(sentences.values()) >= self.builder.words
+            if is_enough or len(sentences) == num_before:
                 return Draft(" ".join(sentences.values()), draft.complete)

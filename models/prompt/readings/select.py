@@ -15,8 +15,7 @@ class Select(Reading):
     settings = SELECTING
     unit_setting = "snippet_length"
     selects = True
-    keeps_evidence = True
-    row = "segment"
+    evidence_row = "segment"
 
     def rounds(self) -> Rounds:
         """Ask once, about the best snippets."""

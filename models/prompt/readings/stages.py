@@ -15,7 +15,7 @@ class Stages(Reading):
 
     reads_all = True
     answers_parts = True
-    keeps_evidence = True
+    evidence_row = "request"
 
     def rounds(self) -> Rounds:
         """Ask once a part, then about the summaries."""

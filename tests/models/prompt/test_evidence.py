@@ -11,9 +11,8 @@ from support.requirements import CHROMIUM_PROGRAM
 from support.tiny_causal import write_causal
 from support.toys import WORDS, example, fit_tiny
 
-from longsumbench.core import Decoding, Summary, count_words
+from longsumbench.core import Decoding, Summary
 from longsumbench.models.prompt import config
-from longsumbench.models.prompt.prompts import read_prompt
 from longsumbench.models.prompt.readings import readings
 from longsumbench.outputs.inspection import write_inspection
 from longsumbench.runs.evidence import check_evidence_arrays, read_evidence, write_evidence
@@ -162,8 +161,7 @@ def test_an_estimate_counts_the_requests(
         summary.truncation.tokens,
         20 if system.builder.engine.gives_tokens is False else 40,
     )
-    words = count_words([read_prompt("document").user])
-    monkeypatch.setattr(config, "_WORD_TOKENS", instructions / words)
+    monkeypatch.setattr(config, "INSTRUCTIONS", instructions)
     prompts, answers = system.config.request_lengths(tokens, answer, None)
     assert summary.truncation.tokens > 2 * (480 - instructions)
     assert 0.5 < prompts / summary.counts["prompt_tokens"] < 2
