@@ -9,7 +9,7 @@ import numpy as np
 import pandas as pd
 import pytest
 from support.commands import Typed, typed
-from support.language_models import EchoEngine, prompted
+from support.language_models import EchoEngine, prompted, text_example
 from support.run_records import record
 from support.stored_runs import store
 from support.tiny_causal import causal_folder
@@ -67,6 +67,31 @@ def test_the_runs_scores_select_its_snippets(scorer: Any) -> None:
     np.testing.assert_allclose(scores, expected.scores, rtol=1e-5)
     assert 0 < is_read.sum() < len(snippets)
     assert scores[is_read].min() >= scores[~is_read].max()
+
+
+@pytest.mark.parametrize("reading", ["select", "segments"])
+def test_a_snippet_without_room_is_shortened(scorer: Any, reading: str) -> None:
+    """If not even the best snippet of a run fits, its beginning is read, and ledger and evidence say how much."""
+    source = example(3, sentences=8)
+    system = selecting(scorer, reading=reading)
+    entry = "user" if reading == "select" else "segment"
+    length = system.builder.room(source, entry).count("") + 5
+    system = selecting(scorer, reading=reading, input_length=length)
+    system.check_examples([source])
+    (summary,) = system.summarize([source], DECODING)
+    assert {request.messages[0]["role"] for request in system.builder.engine.asked} == {"user"}
+    assert system.builder.engine.count(system.builder.engine.asked[0].messages) <= length
+    first = summary.evidence.arrays["selected_tokens"][0]
+    assert np.count_nonzero(first) == 1
+    assert 0 < first.sum() == summary.truncation.tokens_seen <= 5
+
+
+def test_blank_sentences_are_no_snippet(scorer: Any) -> None:
+    """A run's system scores no unit that has no sentence, which would be the whole text."""
+    for sentences in (["", " "], [*example(3, sentences=3).sentences(), " "]):
+        scored = scorer.score_next(text_example([sentences]), "", DECODING)
+        assert len(scored.spans) == len(scored.scores)
+        assert all(first < end for first, end in scored.spans)
 
 
 def test_what_is_written_changes_the_next_scores(scorer: Any) -> None:
