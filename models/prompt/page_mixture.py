@@ -10,9 +10,12 @@ Letters: R rows (pages of all examples), P pages of one example, K beams, L prom
 """
 
 from collections.abc import Sequence
+from typing import Any
 
+import numpy as np
 import torch
 import transformers
+from numpy.typing import NDArray
 from torch import Tensor
 
 
@@ -37,6 +40,19 @@ def mix_pages(log_probabilities: Tensor, kind: str) -> Tensor:
     """Return the logarithms of the mixture of pages: [P, …, V] → […, V]."""
     weights = log_page_weights(log_probabilities, kind)
     return torch.logsumexp(weights.unsqueeze(-1) + log_probabilities, 0)
+
+
+def page_weights(
+    network: Any, prompts: Sequence[list[int]], ids: Sequence[int], kind: str
+) -> NDArray[np.float32]:
+    """Return the weight of each page at each token of an answer, [P, T], from one more pass over each page."""
+    of_pages = []
+    for prompt in prompts:
+        row = torch.tensor([[*prompt, *ids[:-1]]], device=network.device)
+        logits = network(input_ids=row, logits_to_keep=max(1, len(ids))).logits[0]  # [T, V]
+        of_pages.append(sureness(logits.float().log_softmax(-1), kind))
+    weights: NDArray[np.float32] = torch.stack(of_pages).softmax(0).cpu().numpy()
+    return weights[:, : len(ids)]
 
 
 class PageMixture(transformers.LogitsProcessor):

@@ -6,10 +6,8 @@ from functools import cached_property
 from itertools import groupby, takewhile
 from typing import Any
 
-import numpy as np
 import torch
 import transformers
-from numpy.typing import NDArray
 from torch import Tensor
 from torch.nn.utils.rnn import pad_sequence
 
@@ -29,7 +27,7 @@ from longsumbench.modeling.generation import (
 from longsumbench.modeling.nn.device import choose_device
 from longsumbench.models.prompt.chat import chat_ids
 from longsumbench.models.prompt.config import PromptConfig
-from longsumbench.models.prompt.page_mixture import PageMixture, sureness
+from longsumbench.models.prompt.page_mixture import PageMixture, page_weights
 
 # Done by AnswerProcessor.
 _IN_ANSWERS = {"no_repeat_ngram_size": 0, "repetition_penalty": 1.0, "min_new_tokens": None}
@@ -230,7 +228,7 @@ class TransformersEngine:
             pad_token_id=self._padding,
         )
         processors: list[transformers.LogitsProcessor] = [
-            self._page_mixture(rows, limits.max_tokens, decoding),
+            rows.page_mixture(decoding, limits.max_tokens, self.ends, self.config.confidence),
             TokenProgress(most_tokens, prompt_length=rows.ids.shape[1]),
         ]
         # Sampled requests come one at a time, each with its own seed.
@@ -247,18 +245,6 @@ class TransformersEngine:
             )
         return outputs[:, rows.ids.shape[1] :]
 
-    def _page_mixture(self, rows: "_Rows", limit: int, decoding: Decoding) -> PageMixture:
-        """Return what changes the scores: the mixture of pages, and then what each answer's settings ask for."""
-        draws = decoding.temperature > 0 and max(rows.num_pages) > 1
-        prompts = torch.split(rows.ids[:, : rows.begins], rows.num_pages)
-        masks = torch.split(rows.mask[:, : rows.begins], rows.num_pages)
-        processors = []
-        for ids, mask in zip(prompts, masks, strict=True):
-            processors.append(
-                AnswerProcessor(decoding, limit, self.ends, ids, mask, rows.begins, draws)
-            )
-        return PageMixture(rows.num_pages, self.config.confidence, processors, draws)
-
     def _answer_of(
         self,
         request: Request,
@@ -273,7 +259,7 @@ class TransformersEngine:
         is_forced = decoding.forced_eos and num_written + len(ids) == request.max_tokens - 1
         weights = None
         if len(prompts) > 1 and decoding.evidence != "none":
-            weights = self._confidences(prompts, ids)
+            weights = page_weights(self.network, prompts, ids, self.config.confidence)
         return Answer(
             text=self._text([*request.written, *ids]),
             complete=len(ids) < len(tokens) and not is_forced,
@@ -302,18 +288,6 @@ class TransformersEngine:
         """A token that nothing attends to."""
         return self.ends[0] if self.ends else 0
 
-    def _confidences(self, prompts: Sequence[list[int]], ids: Sequence[int]) -> NDArray[np.float32]:
-        """Return the weight of each page at each token of an answer, [P, T], from one more pass over each page."""
-        of_pages = []
-        for prompt in prompts:
-            row = torch.tensor([[*prompt, *ids[:-1]]], device=self.network.device)
-            logits = self.network(input_ids=row, logits_to_keep=max(1, len(ids))).logits
-            distributions = logits[0].float().log_softmax(-1)  # [T, V]
-            of_pages.append(sureness(distributions, self.config.confidence))
-        weights = torch.stack(of_pages).softmax(0)
-        array: NDArray[np.float32] = weights[:, : len(ids)].cpu().numpy()
-        return array
-
     def _text(self, ids: Sequence[int]) -> str:
         """Return the text of tokens without special ones, except for marks that divide an answer ("<think>")."""
         hidden = set()
@@ -339,6 +313,18 @@ class _Rows:
     def num_pages(self) -> list[int]:
         """The number of pages of each request."""
         return list(map(len, self.prompts))
+
+    def page_mixture(
+        self, decoding: Decoding, limit: int, ends: list[int], confidence: str
+    ) -> PageMixture:
+        """Return what changes the scores: the mixture of pages, and then what each answer's settings ask for."""
+        draws = decoding.temperature > 0 and max(self.num_pages) > 1
+        prompts = torch.split(self.ids[:, : self.begins], self.num_pages)
+        masks = torch.split(self.mask[:, : self.begins], self.num_pages)
+        processors = []
+        for ids, mask in zip(prompts, masks, strict=True):
+            processors.append(AnswerProcessor(decoding, limit, ends, ids, mask, self.begins, draws))
+        return PageMixture(self.num_pages, confidence, processors, draws)
 
 
 def _batches(requests: Sequence[Request], size: int) -> Iterator[list[Request]]:
