@@ -209,8 +209,8 @@ class PromptConfig(SystemConfig):
     @property
     def selects_by_run(self) -> bool:
         """True if snippets are selected by a finished run."""
-        selects = self.reading_class.selects and self.selector is not None
-        return selects and self.selector not in registry.rankers.targets()
+        has_choice = self.reading_class.selects and self.selector is not None
+        return has_choice and not self.selects_by_ranker
 
     @property
     def decided_by(self) -> frozenset[str]:

@@ -108,7 +108,11 @@ class Dialogue:
 
     def summary(self, decoding: Decoding) -> Summary:
         """Return the summary, with the price of its tokens in US dollars if there is one."""
-        keeps_evidence = self.reading.evidence_row and decoding.evidence != "none"
+        evidence = read = None
+        if self.reading.evidence_row and decoding.evidence != "none":
+            evidence = self.reading.evidence()
+        if decoding.keep_inputs != "none":
+            read = _sent_text(self._sent)
         config = self.builder.config
         counts: dict[str, float] = dict(self._counts)
         if config.input_price is not None and config.output_price is not None:
@@ -121,9 +125,9 @@ class Dialogue:
             self.reading.ledger(),
             self._result.complete,
             self._counts["output_tokens"],
-            evidence=self.reading.evidence() if keeps_evidence else None,
+            evidence=evidence,
             counts=counts,
-            read=_sent_text(self._sent) if decoding.keep_inputs != "none" else None,
+            read=read,
         )
 
 

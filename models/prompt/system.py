@@ -73,12 +73,13 @@ class PromptSystem(System):
         builder = self.builder
         kinds = self._kinds or {(bool(self.state.queried), bool(self.state.multi_document))}
         names = sorted({builder.prompt_name(*kind) for kind in kinds})
+        hashes = [builder.prompts[name].hash for name in names]
         return {
             **builder.engine.facts(),
             "context": builder.budget,
             "released": self.config.released,
             "prompt": ", ".join(Path(name).stem for name in names),
-            "prompt_hash": ", ".join(builder.prompts[name].hash for name in names),
+            "prompt_hash": ", ".join(hashes),
         }
 
     def check_examples(self, examples: Iterable[Example]) -> None:
@@ -222,12 +223,12 @@ class PromptSystem(System):
         dialogues = [Dialogue(self.builder, example, limit) for example in examples]
         unfinished = deque(dialogues)
         # A round answers the next requests of all dialogues together. Summaries are given as soon as they are written.
-        while waiting := [dialogue for dialogue in dialogues if dialogue.asks]:
+        while any(dialogue.asks for dialogue in dialogues):
             requests: list[Request] = []
-            for dialogue in waiting:
+            for dialogue in dialogues:
                 requests += dialogue.requests(decoding)
             answers = self.builder.engine.answer(requests, decoding)
-            for dialogue in waiting:
+            for dialogue in [dialogue for dialogue in dialogues if dialogue.asks]:
                 dialogue.add_answers(list(islice(answers, len(dialogue.asks))))
                 while unfinished and not (unfinished[0].asks or unfinished[0].problem):
                     yield self._summary_of(unfinished.popleft(), decoding)

@@ -173,14 +173,15 @@ class Reading(ABC):
         """Return how many tokens of each unit the requests had; those without an answer are left out."""
         units = self.units
         shape = len(self.answers), len(units)
-        selected = np.zeros(shape, np.int32)
-        for request in range(len(self.answers)):
+        selected = []
+        for spans in self.sent[: len(self.answers)]:
             is_sent = np.zeros(len(self.text.offsets), bool)
-            for span in self.sent[request]:
+            for span in spans:
                 is_sent[self.text.tokens_of(span)] = True
-            for index, unit in enumerate(units):
-                selected[request, index] = is_sent[self.text.tokens_of(unit)].sum()
-        arrays: dict[str, NDArray[Any]] = {"selected_tokens": selected}
+            selected.append([is_sent[self.text.tokens_of(unit)].sum() for unit in units])
+        arrays: dict[str, NDArray[Any]] = {
+            "selected_tokens": np.array(selected, np.int32).reshape(shape)
+        }
         if self.selects:
             scores = self.scores[: len(self.answers)]
             arrays["scores"] = np.array(scores, np.float64).reshape(shape)
