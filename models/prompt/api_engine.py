@@ -19,7 +19,6 @@ import random
 import re
 import weakref
 from collections.abc import Iterator, Sequence
-from itertools import count
 from threading import Thread
 from typing import Any
 
@@ -161,7 +160,9 @@ class ApiEngine:
 
     async def _ask(self, body: dict[str, Any]) -> str | SuiteError:
         """Send a request until it succeeds, `model.retries` times more at most; see `_post`."""
-        for attempt in count(1):
+        attempt = 0
+        while True:
+            attempt += 1
             try:
                 return await self._post(body)
             except _Fault as fault:
@@ -178,7 +179,6 @@ class ApiEngine:
                 if wait is None:
                     wait = FIRST_WAIT * 2 ** (attempt - 1) * random.uniform(0.5, 1)  # noqa: S311 - no secret
                 await asyncio.sleep(min(wait, _LONGEST_RETRY_WAIT))
-        raise AssertionError("unreachable")
 
     async def _post(self, body: dict[str, Any]) -> str | SuiteError:
         """Send a request once; return the server's JSON, or why it refuses this request."""

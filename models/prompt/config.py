@@ -3,9 +3,9 @@
 import sys
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from math import ceil
 from pathlib import Path
-from statistics import fmean
-from typing import Annotated, Any, ClassVar, NamedTuple
+from typing import Annotated, Any, ClassVar
 
 from longsumbench.core import (
     Between,
@@ -24,7 +24,6 @@ from longsumbench.core import (
     TokenCount,
     VariableName,
     WeightType,
-    count_words,
     learned_ranker,
     ranker_identity,
     registry,
@@ -47,7 +46,7 @@ _Seconds = Annotated[float, Between(0, 10**6, open_low=True)]
 _Variable = Annotated[str, VariableName()]
 _Price = Annotated[float, Between(0, 10**6)]
 _KeyHeader = Annotated[str, OneOf("Authorization", "api-key")]
-_WORD_TOKENS = 1.3  # of a prompt, about
+INSTRUCTIONS = 70.0  # tokens of a prompt without its text, about
 # Prompts, one of which fits a dataset.
 _BUILT_IN = ("document", "documents", "query")
 _OWN_FIELDS = (
@@ -68,15 +67,6 @@ _OF_OTHER_ENGINE = {
     "transformers": (_OF_API, "api: add that, or leave it out"),
     "api": (("revision", "dtype", "device_map"), "transformers: leave it out"),
 }
-
-
-class RequestSizes(NamedTuple):
-    """Tokens, about: of a text, of a summary, of a prompt without text, and of the text that fits into a prompt."""
-
-    source: float
-    answer: float
-    instructions: float
-    room: float
 
 
 @dataclass
@@ -209,7 +199,7 @@ class PromptConfig(SystemConfig):
     @property
     def capabilities(self) -> Capabilities:
         """It asks a language model; some readings say what they read."""
-        return Capabilities(prompts=True, keeps_evidence=self.reading_class.keeps_evidence)
+        return Capabilities(prompts=True, keeps_evidence=bool(self.reading_class.evidence_row))
 
     @property
     def selects_by_ranker(self) -> bool:
@@ -219,8 +209,8 @@ class PromptConfig(SystemConfig):
     @property
     def selects_by_run(self) -> bool:
         """True if snippets are selected by a finished run."""
-        selects = self.reading_class.selects and self.selector is not None
-        return selects and self.selector not in registry.rankers.targets()
+        has_choice = self.reading_class.selects and self.selector is not None
+        return has_choice and not self.selects_by_ranker
 
     @property
     def decided_by(self) -> frozenset[str]:
@@ -263,10 +253,22 @@ class PromptConfig(SystemConfig):
         """Return the settings of the selector: the defaults of a ranker that learns, and the encoder."""
         return RankerSettings(rank_checkpoint=self.rank_checkpoint)
 
-    def prompts(self) -> dict[str, Prompt]:
-        """Return the prompts in use, by name: one that was chosen, or those of the suite."""
-        names = [self.prompt] if self.prompt else _BUILT_IN
-        return {name: read_prompt(name) for name in names}
+    def prompts(self, engine: LanguageModel) -> dict[str, Prompt]:
+        """Return the prompts in use, by name: one that was chosen, or those of the suite.
+
+        Raises:
+            UsageError: a prompt does not exist, is invalid, or lacks a text that the reading needs with this engine.
+        """
+        entry = self.reading_class.entry_for(engine)
+        prompts = {}
+        for name in [self.prompt] if self.prompt else _BUILT_IN:
+            prompts[name] = read_prompt(name).only_for(entry)
+            if entry not in prompts[name].texts_in_use():
+                raise UsageError(
+                    f"model.reading={self.reading} needs a text '{entry}' in the prompt, and model.prompt={name} has"
+                    " none: add it, or choose another prompt"
+                )
+        return prompts
 
     def open_engine(self) -> LanguageModel:
         """Return the language model; its class is imported here.
@@ -280,8 +282,9 @@ class PromptConfig(SystemConfig):
 
     def identity(self) -> dict[str, Any]:
         """Return the settings, with the hashes of the prompts and what identifies the model."""
-        hashes = {Path(name).stem: prompt.hash for name, prompt in self.prompts().items()}
-        identity = {**super().identity(), **self.open_engine().identity(), "prompt": hashes}
+        engine = self.open_engine()
+        hashes = {Path(name).stem: prompt.hash for name, prompt in self.prompts(engine).items()}
+        identity = {**super().identity(), **engine.identity(), "prompt": hashes}
         if self.selects_by_ranker:
             identity |= ranker_identity(str(self.selector), self.rank_checkpoint)
         elif self.selects_by_run:  # by its id, wherever its folder is
@@ -291,14 +294,26 @@ class PromptConfig(SystemConfig):
     def request_lengths(
         self, source: float, target: float, context: int | None
     ) -> tuple[float, float]:
-        """Return the tokens of all prompts about a text, and of all answers, as the reading needs them."""
+        """Return the tokens of all prompts about a text, and of all answers, about.
+
+        Of `stages` and `refine`, each part has an answer, which is in a further prompt.
+        """
+        reading = self.reading_class
         longest = self.input_length or (context or sys.maxsize) - self.decode_length
-        words = [count_words([prompt.system, prompt.user]) for prompt in self.prompts().values()]
-        instructions = _WORD_TOKENS * fmean(words)
-        room = max(1.0, longest - instructions)
-        sizes = RequestSizes(source, min(target, self.decode_length), instructions, room)
-        prompts, answers = self.reading_class.request_lengths(self, sizes)
-        return prompts, answers
+        room = max(1.0, longest - INSTRUCTIONS)
+        answer = min(target, self.decode_length)
+        read = min(source, room)
+        num_prompts = num_answers = 1
+        if reading.reads_all:
+            read = source
+            num_prompts = ceil(source / min(room, vars(self).get(reading.unit_setting) or room))
+        if "segment_length" in reading.settings:
+            num_prompts = ceil(answer / self.segment_length)
+            read *= num_prompts
+        if reading.answers_parts:
+            num_answers = num_prompts
+            read += num_answers * answer
+        return num_prompts * INSTRUCTIONS + read, num_answers * answer
 
     def __post_init__(self) -> None:
         if not self.thinking_end:
@@ -314,11 +329,9 @@ class PromptConfig(SystemConfig):
             raise UsageError(
                 "model.chat_template=none is a setting of model.engine=transformers: leave it out"
             )
-        own_fields = set(_OWN_FIELDS)
-        if self.thinking is not None:
-            own_fields.add("chat_template_kwargs")
+        thinking_field = () if self.thinking is None else ("chat_template_kwargs",)
         for name in self.extra_body or ():
-            if name in own_fields:
+            if name in _OWN_FIELDS + thinking_field:
                 raise UsageError(
                     f"model.extra_body sets '{name}', which other settings decide: leave it out"
                 )

@@ -10,13 +10,13 @@ from longsumbench.core import (
     Message,
     Request,
     Summary,
-    Truncation,
 )
-from longsumbench.core.answer_text import UNKNOWN_MARK, split_answer
+from longsumbench.core.answer_text import split_answer
 from longsumbench.errors import SuiteError
 from longsumbench.files import digest
 from longsumbench.models.prompt.chat import starts_thinking
-from longsumbench.models.prompt.readings.reading import Ask, Prompting, Reading, Reply
+from longsumbench.models.prompt.prompt_builder import PromptBuilder
+from longsumbench.models.prompt.readings.reading import Ask, Draft, Reading
 
 _ANSWER_COUNTS = (
     "requests",
@@ -39,22 +39,17 @@ class Dialogue:
         UsageError: there is no room for the text, or it does not fit and must not be cut.
     """
 
-    def __init__(self, system: Prompting, example: Example, limit: int) -> None:
-        self.system, self.example, self.limit = system, example, limit
-        self.reading: Reading = system.config.reading_class(system, example, limit)
+    def __init__(self, builder: PromptBuilder, example: Example, limit: int) -> None:
+        self.builder, self.example, self.limit = builder, example, limit
+        self.reading: Reading = builder.config.reading_class(builder, example, limit)
         self.asks: list[Ask] = []
         self.problem: SuiteError | None = None
         self._sent: list[Sequence[Message]] = []
         self._counts = Counter(dict.fromkeys(_ANSWER_COUNTS, 0))
-        self._result = Reply("")
+        self._result = Draft("")
         self._rounds = self.reading.rounds()
         if self.reading.passage.text:
             self.asks = next(self._rounds)
-
-    @property
-    def ledger(self) -> Truncation | None:
-        """What was read so far; None if tokens are not counted."""
-        return self.reading.ledger()
 
     def requests(self, decoding: Decoding) -> list[Request]:
         """Return the next requests, each with its own seed."""
@@ -70,21 +65,21 @@ class Dialogue:
     def add_answers(self, answers: Sequence[Answer]) -> None:
         """Take the answers to the requests, and ask what the reading wants to know next."""
         asks, self.asks = self.asks, []
-        replies = []
+        drafts = []
         for ask, answer in zip(asks, answers, strict=True):
-            replies.append(self._read_answer(ask, answer))
+            drafts.append(self._read_answer(ask, answer))
             self.problem = self.problem or answer.problem
         if self.problem:
             self._counts["failed"] = 1
             return
         try:
-            self.asks = self._rounds.send(replies)
+            self.asks = self._rounds.send(drafts)
         except StopIteration as end:
             self._result = end.value
 
-    def _read_answer(self, ask: Ask, answer: Answer) -> Reply:
+    def _read_answer(self, ask: Ask, answer: Answer) -> Draft:
         """Count an answer, and return its text without thinking and marks of chat formats."""
-        engine, config = self.system.engine, self.system.config
+        engine, config = self.builder.engine, self.builder.config
         thinks_first = not answer.thinking and starts_thinking(engine.tokenizer, config)
         text, thinking, unfinished = split_answer(answer.text, config.thinking_end, thinks_first)
         # An answer that continues another one has its thinking, too.
@@ -100,26 +95,25 @@ class Dialogue:
             refused=int(answer.refused),
         )
         complete = answer.complete and not unfinished
-        return Reply(text, complete, answer.ids, answer.confidences)
+        return Draft(text, complete, answer.ids, answer.confidences)
 
     def _tokens_within(self, text: str, answer: Answer) -> int:
         """Return how many tokens of an answer are in its first text; without a tokenizer, by their characters."""
-        tokenizer = self.system.engine.tokenizer
+        tokenizer = self.builder.engine.tokenizer
         if tokenizer is None:
             characters = max(1, len(answer.thinking + answer.text))
             return round(answer.output_tokens * len(text) / characters)
         ids = tokenizer(text, add_special_tokens=False)["input_ids"]
         return len(ids)
 
-    @property
-    def unknown_mark(self) -> str:
-        """What looks like a mark of a chat format in the summary; empty if nothing does."""
-        mark = UNKNOWN_MARK.search(self._result.text)
-        return mark[0] if mark else ""
-
-    def summary(self, keep_inputs: bool, with_evidence: bool) -> Summary:
+    def summary(self, decoding: Decoding) -> Summary:
         """Return the summary, with the price of its tokens in US dollars if there is one."""
-        config = self.system.config
+        evidence = read = None
+        if self.reading.evidence_row and decoding.evidence != "none":
+            evidence = self.reading.evidence()
+        if decoding.keep_inputs != "none":
+            read = _sent_text(self._sent)
+        config = self.builder.config
         counts: dict[str, float] = dict(self._counts)
         if config.input_price is not None and config.output_price is not None:
             dollars = config.input_price * counts["prompt_tokens"]
@@ -128,12 +122,12 @@ class Dialogue:
         return Summary(
             self.example.id,
             self._result.text,
-            self.ledger,
+            self.reading.ledger(),
             self._result.complete,
             self._counts["output_tokens"],
-            evidence=self.reading.evidence() if with_evidence else None,
+            evidence=evidence,
             counts=counts,
-            read=_sent_text(self._sent) if keep_inputs else None,
+            read=read,
         )
 
 

@@ -10,9 +10,12 @@ Letters: R rows (pages of all examples), P pages of one example, K beams, L prom
 """
 
 from collections.abc import Sequence
+from typing import Any
 
+import numpy as np
 import torch
 import transformers
+from numpy.typing import NDArray
 from torch import Tensor
 
 
@@ -28,15 +31,28 @@ def sureness(log_probabilities: Tensor, kind: str) -> Tensor:
     return torch.xlogy(probabilities, probabilities).sum(-1)
 
 
-def confidences(log_probabilities: Tensor, kind: str) -> Tensor:
+def log_page_weights(log_probabilities: Tensor, kind: str) -> Tensor:
     """Return the logarithms of the pages' weights, whose sum over pages is 1: [P, …, V] → [P, …]."""
     return sureness(log_probabilities, kind).log_softmax(0)
 
 
 def mix_pages(log_probabilities: Tensor, kind: str) -> Tensor:
     """Return the logarithms of the mixture of pages: [P, …, V] → […, V]."""
-    weights = confidences(log_probabilities, kind)
+    weights = log_page_weights(log_probabilities, kind)
     return torch.logsumexp(weights.unsqueeze(-1) + log_probabilities, 0)
+
+
+def page_weights(
+    network: Any, prompts: Sequence[list[int]], ids: Sequence[int], kind: str
+) -> NDArray[np.float32]:
+    """Return the weight of each page at each token of an answer, [P, T], from one more pass over each page."""
+    of_pages = []
+    for prompt in prompts:
+        row = torch.tensor([[*prompt, *ids[:-1]]], device=network.device)
+        logits = network(input_ids=row, logits_to_keep=max(1, len(ids))).logits[0]  # [T, V]
+        of_pages.append(sureness(logits.float().log_softmax(-1), kind))
+    weights: NDArray[np.float32] = torch.stack(of_pages).softmax(0).cpu().numpy()
+    return weights[:, : len(ids)]
 
 
 class PageMixture(transformers.LogitsProcessor):
@@ -48,9 +64,9 @@ class PageMixture(transformers.LogitsProcessor):
 
     def __init__(
         self,
-        num_pages: Sequence[int],
+        num_pages: list[int],
         kind: str,
-        processors: Sequence[transformers.LogitsProcessorList],
+        processors: Sequence[transformers.LogitsProcessor],
         draws: bool = False,
     ) -> None:
         """Take the settings of a batch.
@@ -68,20 +84,19 @@ class PageMixture(transformers.LogitsProcessor):
         """Change the scores of the next token: [R·K, L + T], [R·K, V] → [R·K, V]."""
         num_rows = sum(self.num_pages)
         beams = len(scores) // num_rows
-        rows = input_ids.reshape(num_rows, beams, -1)
-        scores_of_rows = scores.reshape(num_rows, beams, -1)
+        ids_of_examples = torch.split(input_ids.reshape(num_rows, beams, -1), self.num_pages)
+        pages_of_examples = torch.split(scores.reshape(num_rows, beams, -1), self.num_pages)
         mixtures = []
-        first = 0  # page of an example
-        for number, processors in zip(self.num_pages, self.processors, strict=True):
-            pages = scores_of_rows[first : first + number]
+        for ids, pages, processors in zip(
+            ids_of_examples, pages_of_examples, self.processors, strict=True
+        ):
             mixture = pages[0]
             if len(pages) > 1:
                 mixture = mix_pages(pages.log_softmax(-1), self.kind)
-            mixture = processors(rows[first], mixture)  # [K, V]
+            mixture = processors(ids[0], mixture)  # [K, V]
             if self.draws:
                 mixture = _only(torch.multinomial(mixture.softmax(-1), 1), mixture)
-            mixtures.append(mixture.expand(number, -1, -1))
-            first += number
+            mixtures.append(mixture.expand(len(pages), -1, -1))
         return torch.cat(mixtures).flatten(0, 1)
 
 

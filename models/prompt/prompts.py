@@ -15,7 +15,7 @@ segment: |          # of model.reading=segments on a server: {written} is the su
 
 import re
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -37,10 +37,12 @@ _FILLED = {
 }
 # What a text must have a place for.
 _REQUIRED = {
-    "user": ("document",),
-    "refine": ("document", "written"),
-    "segment": ("document", "written"),
+    "user": {"document"},
+    "refine": {"document", "written"},
+    "segment": {"document", "written"},
 }
+# Texts that only some readings use.
+_OF_READINGS = {"refine", "segment"}
 
 
 @dataclass(frozen=True)
@@ -50,25 +52,29 @@ class Prompt:
     user: str  # the message with the text to summarize
     system: str = ""  # the system's message; empty: none
     label: str = "Document {number}:"  # the line before each of several documents
-    refine: str = (
-        ""  # the message with the next part of a text, and the summary of the parts before
-    )
-    segment: str = ""  # the message with the best snippets, and the summary so far
+    # The message with the next part of a text, and the summary of the parts before; None: not used.
+    refine: str | None = None
+    # The message with the best snippets, and the summary so far; None: not used.
+    segment: str | None = None
 
     @property
     def hash(self) -> str:
         """Eight hexadecimal digits of the SHA-256 of the texts."""
-        return digest(asdict(self))[:8]
+        return digest(self.texts_in_use())[:8]
 
     @property
     def asks_query(self) -> bool:
         """True if the prompt has a place for the query."""
-        return "{query}" in self.user + self.system
+        return any("{query}" in text for text in self.texts_in_use().values())
 
-    def text_of(self, entry: str) -> str:
-        """Return a text by its name."""
-        text: str = asdict(self)[entry]
-        return text
+    def texts_in_use(self) -> dict[str, str]:
+        """Return the texts by their names."""
+        return {name: text for name, text in asdict(self).items() if text is not None}
+
+    def only_for(self, entry: str) -> "Prompt":
+        """Return the prompt without the texts that a reading does not use; see `Reading.entry_for`."""
+        unused: dict[str, Any] = dict.fromkeys(_OF_READINGS - {entry})
+        return replace(self, **unused)
 
     def messages(
         self, document: str, query: str | None, words: int, entry: str = "user", written: str = ""
@@ -85,7 +91,8 @@ class Prompt:
             "written": written,
         }
         messages: list[Message] = []
-        for role, text in (("system", self.system), ("user", self.text_of(entry))):
+        texts = self.texts_in_use()
+        for role, text in (("system", self.system), ("user", texts[entry])):
             if text:
                 messages.append({"role": role, "content": fill_places(text, values)})
         return messages
@@ -140,15 +147,14 @@ def read_prompt(name: str) -> Prompt:
 
 
 def _check_places(prompt: Prompt) -> None:
-    texts = asdict(prompt)
-    for entry, required in _REQUIRED.items():
-        for place in required:
-            if (texts[entry] or entry == "user") and f"{{{place}}}" not in texts[entry]:
-                raise UsageError(f"its text '{entry}' has no place {{{place}}}")
-    for entry, places_of_entry in _FILLED.items():
-        unknown = set(_PROMPT_PLACE.findall(texts[entry])) - places_of_entry
+    for entry, text in prompt.texts_in_use().items():
+        places = set(_PROMPT_PLACE.findall(text))
+        missing = _REQUIRED.get(entry, set()) - places
+        if missing:
+            raise UsageError(f"its text '{entry}' has no place {{{min(missing)}}}")
+        unknown = places - _FILLED[entry]
         if unknown:
-            places = ", ".join(f"{{{name}}}" for name in sorted(places_of_entry))
+            known = ", ".join(f"{{{name}}}" for name in sorted(_FILLED[entry]))
             raise UsageError(
-                f"its text '{entry}' has the unknown place {{{min(unknown)}}}; known: {places}"
+                f"its text '{entry}' has the unknown place {{{min(unknown)}}}; known: {known}"
             )

@@ -3,36 +3,26 @@
 It is a ranker, or the system of a finished run that scores its source (EA, SEAL). `Selector.scores` is the door.
 """
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from functools import cached_property
 from pathlib import Path
-from typing import Protocol, cast
+from typing import TYPE_CHECKING, cast
 
 import numpy as np
 
 from longsumbench import core
 from longsumbench.core import Decoding, Example, FitContext, Scores
-from longsumbench.modeling.extraction import ScoredSpans
 from longsumbench.modeling.ranking import Ranking, similarities
 from longsumbench.models.prompt.config import PromptConfig
 from longsumbench.models.prompt.source_text import LongText, Span
 from longsumbench.sentences import split_sentences
 
+if TYPE_CHECKING:
+    from longsumbench.modeling.neural_system import NeuralSystem  # it needs torch
+
 _FOLDER = "selector"  # of a checkpoint
 # Without a choice: a ranker for examples with a query, and one for others.
 _WITH_QUERY, _WITHOUT_QUERY = "bm25", "lexrank"
-
-
-class SourceScorer(Protocol):
-    """What is used of the system of a run; see `NeuralSystem`, whose module imports torch."""
-
-    looks_back: bool
-
-    def score_next(self, example: Example, written: str, decoding: Decoding) -> ScoredSpans:
-        """Return the scores of an example's sentences for what comes after a text."""
-
-    def save(self, folder: Path) -> None:
-        """Write all that `load` needs into a folder."""
 
 
 class Selector:
@@ -46,10 +36,13 @@ class Selector:
         self.config = config
         self.decoding = Decoding()
         # The system of a finished run; set by `prepare` and `load`.
-        self._system: SourceScorer | None = None
+        self._system: NeuralSystem | None = None
 
     @cached_property
     def _rankings(self) -> dict[str, Ranking]:
+        """The rankers in use, by name."""
+        if self.config.selects_by_run or not self.config.reading_class.selects:
+            return {}
         names = [self.config.selector] if self.config.selector else [_WITH_QUERY, _WITHOUT_QUERY]
         return {
             name: Ranking(name, self.config.ranker_settings, "model.selector") for name in names
@@ -59,15 +52,14 @@ class Selector:
         usual = _WITH_QUERY if example.query else _WITHOUT_QUERY
         return self._rankings[self.config.selector or usual]
 
-    def check_examples(self, examples: Iterable[Example]) -> None:
-        """Check that every example has the title or query that its ranker needs.
+    def check_example(self, example: Example) -> None:
+        """Check that an example has the title or query that its ranker needs, if there is one.
 
         Raises:
-            UsageError: an example has neither.
+            UsageError: it has neither.
         """
-        if not self.config.selects_by_run:
-            for example in examples:
-                self._ranking_of(example).check_examples([example])
+        if self._rankings:
+            self._ranking_of(example).check_examples([example])
 
     def prepare(self, context: FitContext) -> None:
         """Fit a ranker that learns, or open the run.
@@ -76,19 +68,18 @@ class Selector:
             UsageError: there is no such run, or its checkpoint is gone.
             DataError: its checkpoint is damaged.
         """
-        if not self.config.selects_by_run:
-            for ranking in self._rankings.values():
-                ranking.prepare(context)
-            return
-        self._system = cast(SourceScorer, context.open_run(str(self.config.selector)))
+        for ranking in self._rankings.values():
+            ranking.prepare(context)
+        if self.config.selects_by_run:
+            self._system = cast("NeuralSystem", context.open_run(str(self.config.selector)))
 
     def save(self, folder: Path) -> None:
         """Save a ranker that learned, or the system of the run, in a checkpoint."""
+        for ranking in self._rankings.values():
+            ranking.save(folder)
         if self._system is not None:
             (folder / _FOLDER).mkdir(exist_ok=True)
             self._system.save(folder / _FOLDER)
-        for ranking in () if self.config.selects_by_run else self._rankings.values():
-            ranking.save(folder)
 
     def load(self, folder: Path) -> None:
         """Load what `save` wrote.
@@ -96,12 +87,11 @@ class Selector:
         Raises:
             DataError: a file is damaged or missing.
         """
+        for ranking in self._rankings.values():
+            ranking.load(folder)
         if self.config.selects_by_run:
             name = core.read_saved(folder / _FOLDER)["system"]
             self._system = core.registry.systems.load(name).load(folder / _FOLDER)
-        else:
-            for ranking in self._rankings.values():
-                ranking.load(folder)
 
     def snippets(self, example: Example, text: LongText) -> list[Span]:
         """Return the characters of each snippet: those of the run's system, or whole sentences."""

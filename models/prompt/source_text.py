@@ -11,9 +11,10 @@ from bisect import bisect_left, bisect_right
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from itertools import accumulate
 from typing import Any
 
-from longsumbench.core import Cut, Document, Example, Section, Truncation
+from longsumbench.core import Cut, Document, Example, Message, Section, Truncation
 from longsumbench.models.prompt.prompts import fill_places
 from longsumbench.sentences import split_sentences
 
@@ -64,74 +65,55 @@ class Passage:
 
 
 class _PassageBuilder:
-    """Collects the paragraphs of a passage, and where its parts begin."""
+    """Collects paragraphs, and where documents, sections and sentences begin."""
 
     def __init__(self) -> None:
+        # Paragraphs, each with the headings before it.
         self.pieces: list[str] = []
-        self.length = 0
         self.documents: list[int] = []
         self.sections: list[int] = []
         self.paragraphs: list[int] = []
         self.sentences: list[Span] = []
-        # Where the headings begin that belong to the next sentence.
-        self.heading: int | None = None
+        # The index of the next paragraph's first character, and the headings that belong to it.
+        self.next_start = 0
+        self.headings: list[str] = []
 
     def add_document(self, document: Document, heading: str) -> None:
         """Add the sections of a document that have text."""
-        is_empty = not any(map(str.strip, document.sentences()))
-        if not is_empty:
-            self.documents.append(self._next_start())
-            self._add_heading(heading)
+        if _has_text(document.sentences()):
+            self.documents.append(self.next_start)
+            self.headings.append(heading)
         for section in document.sections:
-            if any(map(str.strip, section.sentences())):
-                self.sections.append(self._next_start())
-                self._add_heading(section.name or "")
+            if _has_text(section.sentences()):
+                self.sections.append(self.next_start)
+                self.headings.append(section.name or "")
             for paragraph in section.paragraphs:
-                self._add_paragraph(paragraph)
+                self._add_paragraph([sentence.strip() for sentence in paragraph])
 
-    def _next_start(self) -> int:
-        """Return where the next paragraph begins; headings that wait for their text belong to it."""
-        if self.heading is not None:
-            return self.heading
-        return self.length + (len(_BREAK) if self.pieces else 0)
-
-    def _append(self, text: str) -> int:
-        """Append a paragraph; return the index of its first character."""
-        if self.pieces:
-            self.pieces.append(_BREAK)
-            self.length += len(_BREAK)
-        start = self.length
-        self.pieces.append(text)
-        self.length += len(text)
-        return start
-
-    def _add_heading(self, heading: str) -> None:
-        if heading.strip():
-            start = self._append(heading)
-            if self.heading is None:
-                self.heading = start
-
-    def _add_paragraph(self, paragraph: Sequence[str]) -> None:
-        texts = [sentence.strip() for sentence in paragraph]
-        joined = " ".join(filter(None, texts))
-        start = self._next_start()
-        if joined:
+    def _add_paragraph(self, sentences: Sequence[str]) -> None:
+        paragraph = " ".join(filter(None, sentences))
+        start = place = self.next_start
+        if paragraph:
+            headings = filter(str.strip, self.headings)
+            piece = _BREAK.join([*headings, paragraph])
+            place += len(piece) - len(paragraph)
+            self.headings = []
             self.paragraphs.append(start)
-            place = self._append(joined)
-        for text in texts:
-            if not text:
+            self.pieces.append(piece)
+            self.next_start += len(piece) + len(_BREAK)
+        for sentence in sentences:
+            if not sentence:
                 self.sentences.append((start, start))
                 continue
             # The first sentence includes the headings before it.
-            self.sentences.append((start, place + len(text)))
-            place += len(text) + 1
+            self.sentences.append((start, place + len(sentence)))
+            place += len(sentence) + 1
             start = place
-            self.heading = None
 
     def passage(self) -> Passage:
         """Return what was collected."""
         return Passage(
-            "".join(self.pieces),
+            _BREAK.join(self.pieces),
             tuple(self.documents),
             tuple(self.sections),
             tuple(self.paragraphs),
@@ -139,17 +121,32 @@ class _PassageBuilder:
         )
 
 
+def _has_text(sentences: Iterable[str]) -> bool:
+    return any(map(str.strip, sentences))
+
+
 @dataclass(frozen=True)
 class PromptRoom:
-    """The room of a prompt: `count` returns the tokens of the whole prompt with a text, which are at most `budget`."""
+    """A prompt before it has a text, which has room for some tokens.
 
-    count: Callable[[str], int]
+    Attributes:
+        messages: returns the whole prompt with a text.
+        count_tokens: returns the tokens of a prompt.
+        budget: the most tokens of the prompt.
+    """
+
+    messages: Callable[[str], list[Message]]
+    count_tokens: Callable[[Sequence[Message]], int]
     budget: int
 
     @cached_property
     def tokens(self) -> int:
         """Tokens for the text; about, as tokens merge at the text's borders."""
         return self.budget - self.count("")
+
+    def count(self, text: str) -> int:
+        """Return the tokens of the prompt with a text."""
+        return self.count_tokens(self.messages(text))
 
     def excess(self, text: str) -> int:
         """Return the tokens of the prompt with a text beyond the budget; not above 0 if it fits."""
@@ -175,8 +172,8 @@ class LongText:
 
     @property
     def whole(self) -> list[Span]:
-        """The span of all characters; none of an empty text."""
-        return [(0, len(self.passage.text))] if self.passage.text else []
+        """The span of all characters."""
+        return [(0, len(self.passage.text))]
 
     @cached_property
     def _token_starts(self) -> list[int]:
@@ -184,17 +181,24 @@ class LongText:
 
     def ledger(self, spans: Iterable[Span]) -> Truncation:
         """Return the ledger of a text of which some spans are read; they may overlap."""
-        kept = _merged(spans, self.passage.text)
+        is_read = bytearray(len(self.passage.text))
+        for start, end in _merged(spans, self.passage.text):
+            is_read[start:end] = b"\1" * (end - start)
         words = [word.span() for word in re.finditer(r"\S+", self.passage.text)]
-        tokens_cut = _number_cut(self.offsets, kept)
-        words_cut = _number_cut(words, kept)
+        tokens_cut = sum(not all(is_read[start:end]) for start, end in self.offsets)
+        words_cut = sum(not all(is_read[start:end]) for start, end in words)
         cuts = (Cut(CAUSE, tokens_cut, words_cut),) if tokens_cut or words_cut else ()
         return Truncation(len(self.offsets), len(words), cuts)
 
+    def tokens_of(self, span: Span) -> slice:
+        """Return the indices of the tokens that begin in a span."""
+        start, end = span
+        return slice(bisect_left(self._token_starts, start), bisect_left(self._token_starts, end))
+
     def length(self, span: Span) -> int:
         """Return the number of tokens that begin in a span."""
-        start, end = span
-        return bisect_left(self._token_starts, end) - bisect_left(self._token_starts, start)
+        tokens = self.tokens_of(span)
+        return int(tokens.stop - tokens.start)
 
     def joined(self, spans: Iterable[Span]) -> str:
         """Return the text of some spans in the order of the text, with marks where text between them is left out."""
@@ -206,19 +210,11 @@ class LongText:
 
         `kept` is "beginning", "ending" or "ends".
         """
-        number = min(room.tokens, len(self.offsets))
-        # First down in large steps until it fits, then up token by token: tokens merge at the borders.
-        excess = room.excess(self.joined(self._outer_spans(kept, number)))
-        while number > 0 and excess > 0:
-            number = max(number - excess, min(1, number - 1))
-            excess = room.excess(self.joined(self._outer_spans(kept, number)))
-        if number <= 0:
-            return []
-        while number < len(self.offsets):
-            longer = self._outer_spans(kept, number + 1)
-            if room.excess(self.joined(longer)) > 0:
-                break
-            number += 1
+
+        def excess(number: int) -> int:
+            return room.excess(self.joined(self._outer_spans(kept, number)))
+
+        number = _most_that_fits(room.tokens, len(self.offsets), excess)
         return self._outer_spans(kept, number)
 
     def _outer_spans(self, kept: str, number: int) -> list[Span]:
@@ -234,21 +230,14 @@ class LongText:
 
     def best(self, spans: Sequence[Span], order: Sequence[int], room: PromptRoom) -> list[int]:
         """Return the first indices of an order whose spans fit into a prompt together."""
-        number, free = 0, room.tokens
-        for index in order:
-            free -= self.length(spans[index])
-            if free < 0:
-                break
-            number += 1
-        # The sum of tokens is about right: tokens merge at borders, and gaps have marks.
-        while number > 0 and self._excess(spans, order[:number], room) > 0:
-            number -= 1
-        while number < len(order) and self._excess(spans, order[: number + 1], room) <= 0:
-            number += 1
-        return list(order[:number])
 
-    def _excess(self, spans: Sequence[Span], indices: Iterable[int], room: PromptRoom) -> int:
-        return room.excess(self.joined(spans[index] for index in indices))
+        def excess(number: int) -> int:
+            return room.excess(self.joined(spans[index] for index in order[:number]))
+
+        # The sum of tokens is about right: tokens merge at borders, and gaps have marks.
+        lengths = accumulate(self.length(spans[index]) for index in order)
+        guess = bisect_right(list(lengths), room.tokens)
+        return list(order[: _most_that_fits(guess, len(order), excess)])
 
     def parts(
         self, room: PromptRoom, borders: Sequence[int] = (), longest: int | None = None
@@ -315,6 +304,20 @@ class LongText:
         return sentence if sentence > begin else limit
 
 
+def _most_that_fits(guess: int, most: int, excess: Callable[[int], int]) -> int:
+    """Return the largest number, from 0 to `most`, that is not in excess; the search starts at a guess."""
+    number = max(0, min(guess, most))
+    # First down in large steps until it fits, then up one by one: tokens merge at the borders.
+    while number > 0:
+        beyond = excess(number)
+        if beyond <= 0:
+            break
+        number = max(number - beyond, min(1, number - 1))
+    while number < most and excess(number + 1) <= 0:
+        number += 1
+    return number
+
+
 def _first_after(borders: Sequence[int], place: int, end: int) -> int:
     """Return the first border after a place, else the end."""
     index = bisect_right(borders, place)
@@ -336,13 +339,3 @@ def _merged(spans: Iterable[Span], text: str) -> list[Span]:
         else:
             merged.append((start, end))
     return merged
-
-
-def _number_cut(spans: Iterable[Span], kept: Sequence[Span]) -> int:
-    """Return how many spans do not lie entirely in a kept one."""
-    starts = [start for start, _ in kept]
-    number = 0
-    for start, end in spans:
-        index = bisect_right(starts, start) - 1
-        number += index < 0 or end > kept[index][1]
-    return number

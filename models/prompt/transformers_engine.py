@@ -3,14 +3,13 @@
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from itertools import accumulate, groupby, takewhile
+from itertools import groupby, takewhile
 from typing import Any
 
-import numpy as np
 import torch
 import transformers
-from numpy.typing import NDArray
 from torch import Tensor
+from torch.nn.utils.rnn import pad_sequence
 
 from longsumbench.core import Answer, Decoding, Message, Request
 from longsumbench.core.answer_text import known_marks
@@ -28,7 +27,7 @@ from longsumbench.modeling.generation import (
 from longsumbench.modeling.nn.device import choose_device
 from longsumbench.models.prompt.chat import chat_ids
 from longsumbench.models.prompt.config import PromptConfig
-from longsumbench.models.prompt.page_mixture import PageMixture, sureness
+from longsumbench.models.prompt.page_mixture import PageMixture, page_weights
 
 # Done by AnswerProcessor.
 _IN_ANSWERS = {"no_repeat_ngram_size": 0, "repetition_penalty": 1.0, "min_new_tokens": None}
@@ -50,6 +49,7 @@ class AnswerProcessor(transformers.LogitsProcessor):
         ids: Tensor,
         mask: Tensor,
         begins: int,
+        draws: bool,
     ) -> None:
         """Take the settings.
 
@@ -60,6 +60,7 @@ class AnswerProcessor(transformers.LogitsProcessor):
             ids: the prompts of its pages, [P, L].
             mask: 1 where a token is real.
             begins: the place of a row where the answer begins.
+            draws: change the scores to those of a token to draw.
         """
         self.begins, self.processors = begins, transformers.LogitsProcessorList()
         add = self.processors.append
@@ -77,6 +78,9 @@ class AnswerProcessor(transformers.LogitsProcessor):
             )
         if decoding.forced_eos and ends:
             add(transformers.ForcedEOSTokenLogitsProcessor(limit, ends, device=str(ids.device)))
+        if draws:
+            add(transformers.TemperatureLogitsWarper(decoding.temperature))
+            add(transformers.TopPLogitsWarper(decoding.top_p))
 
     def __call__(self, input_ids: Tensor, scores: Tensor) -> Tensor:
         """Change the scores of the next token: [K, L + T], [K, V] → [K, V]."""
@@ -205,49 +209,66 @@ class TransformersEngine:
 
     @torch.inference_mode()
     def _answer_batch(self, requests: Sequence[Request], decoding: Decoding) -> list[Answer]:
-        """Answer requests together that continue equally many written tokens."""
+        """Answer requests together that have the same limits."""
         rows = self._rows_of(requests)
-        num_written = len(requests[0].written)
-        remaining = requests[0].max_tokens - num_written
-        most_tokens = min(remaining, requests[0].stop_after or remaining)
-        # Where the end comes by force.
-        forced = remaining - 1 if decoding.forced_eos else None
-        arguments = generate_arguments(decoding, most_tokens)
+        new_tokens = torch.split(self._generate(rows, requests[0], decoding), rows.num_pages)
+        answers = []
+        for request, prompts, pages in zip(requests, rows.prompts, new_tokens, strict=True):
+            # All pages are continued with the same tokens.
+            answers.append(self._answer_of(request, prompts, pages[0].tolist(), decoding))
+        return answers
+
+    def _generate(self, rows: "_Rows", limits: Request, decoding: Decoding) -> Tensor:
+        """Return the new tokens of each row, [R, T], within the limits of a request."""
+        remaining = limits.max_tokens - len(limits.written)
+        most_tokens = min(remaining, limits.stop_after or remaining)
         settings = transformers.GenerationConfig(
-            **{**arguments, **_IN_ANSWERS},
+            **{**generate_arguments(decoding, most_tokens), **_IN_ANSWERS},
             eos_token_id=self.ends or None,
             pad_token_id=self._padding,
         )
         processors: list[transformers.LogitsProcessor] = [
-            rows.processor(decoding, requests[0].max_tokens, self.ends, self.config.confidence),
+            rows.page_mixture(decoding, limits.max_tokens, self.ends, self.config.confidence),
             TokenProgress(most_tokens, prompt_length=rows.ids.shape[1]),
         ]
         # Sampled requests come one at a time, each with its own seed.
         if decoding.temperature:
-            torch.manual_seed(requests[0].seed)
+            torch.manual_seed(limits.seed)
             settings.do_sample = max(rows.num_pages) == 1
         checked = checked_logits(self.network, decoding.temperature > 0)
         with checked, ranked_search(self.network, decoding), without_defaults(self.network):
-            outputs = self.network.generate(
+            outputs: Tensor = self.network.generate(
                 input_ids=rows.ids,
                 attention_mask=rows.mask,
                 generation_config=settings,
                 logits_processor=transformers.LogitsProcessorList(processors),
             )
-        answers = []
-        new_tokens = outputs[rows.first_pages, rows.ids.shape[1] :].tolist()
-        for request, prompts, tokens in zip(requests, rows.prompts, new_tokens, strict=True):
-            ids = tuple(takewhile(lambda token: token not in self.ends, tokens))
-            complete = len(ids) < len(tokens) and len(ids) != forced
-            text = self._text([*request.written, *ids])
-            num_sent = sum(len(prompt) + num_written for prompt in prompts)
-            weights = None
-            if len(prompts) > 1 and decoding.evidence != "none":
-                weights = self._confidences(prompts, ids)
-            answers.append(
-                Answer(text, complete, False, num_sent, len(ids), ids=ids, confidences=weights)
-            )
-        return answers
+        return outputs[:, rows.ids.shape[1] :]
+
+    def _answer_of(
+        self,
+        request: Request,
+        prompts: Sequence[list[int]],
+        tokens: Sequence[int],
+        decoding: Decoding,
+    ) -> Answer:
+        """Return the answer of some new tokens to a request with a prompt for each page."""
+        num_written = len(request.written)
+        ids = tuple(takewhile(lambda token: token not in self.ends, tokens))
+        # The end comes by force where the answer may have only one more token.
+        is_forced = decoding.forced_eos and num_written + len(ids) == request.max_tokens - 1
+        weights = None
+        if len(prompts) > 1 and decoding.evidence != "none":
+            weights = page_weights(self.network, prompts, ids, self.config.confidence)
+        return Answer(
+            text=self._text([*request.written, *ids]),
+            complete=len(ids) < len(tokens) and not is_forced,
+            refused=False,
+            prompt_tokens=sum(map(len, prompts)) + num_written * len(prompts),
+            output_tokens=len(ids),
+            ids=ids,
+            confidences=weights,
+        )
 
     def _rows_of(self, requests: Sequence[Request]) -> "_Rows":
         """Return the rows of a batch: a page each, padded on the left so that all end where the answers go on."""
@@ -256,33 +277,16 @@ class TransformersEngine:
         for request in requests:
             pages = (request.messages, *request.more_pages)
             prompts.append([chat_ids(self.tokenizer, page, self.config) for page in pages])
-            rows += [[*prompt, *request.written] for prompt in prompts[-1]]
-        longest = max(map(len, rows))
-        padded, real = [], []
-        for row in rows:
-            num_missing = longest - len(row)
-            padded.append([self._padding] * num_missing + row)
-            real.append([0] * num_missing + [1] * len(row))
-        ids = torch.tensor(padded, device=self.network.device)
-        mask = torch.tensor(real, device=self.network.device)
-        return _Rows(ids, mask, prompts, longest - len(requests[0].written))
+            for prompt in prompts[-1]:
+                rows.append(torch.tensor([*prompt, *request.written], device=self.network.device))
+        ids = pad_sequence(rows, True, self._padding, "left")
+        mask = pad_sequence([torch.ones_like(row) for row in rows], True, 0, "left")
+        return _Rows(ids, mask, prompts, ids.shape[1] - len(requests[0].written))
 
     @property
     def _padding(self) -> int:
         """A token that nothing attends to."""
         return self.ends[0] if self.ends else 0
-
-    def _confidences(self, prompts: Sequence[list[int]], ids: Sequence[int]) -> NDArray[np.float32]:
-        """Return the weight of each page at each token of an answer, [P, T], from one more pass over each page."""
-        of_pages = []
-        for prompt in prompts:
-            row = torch.tensor([[*prompt, *ids[:-1]]], device=self.network.device)
-            logits = self.network(input_ids=row, logits_to_keep=max(1, len(ids))).logits
-            distributions = logits[0].float().log_softmax(-1)  # [T, V]
-            of_pages.append(sureness(distributions, self.config.confidence))
-        weights = torch.stack(of_pages).softmax(0)
-        array: NDArray[np.float32] = weights[:, : len(ids)].cpu().numpy()
-        return array
 
     def _text(self, ids: Sequence[int]) -> str:
         """Return the text of tokens without special ones, except for marks that divide an answer ("<think>")."""
@@ -310,26 +314,16 @@ class _Rows:
         """The number of pages of each request."""
         return list(map(len, self.prompts))
 
-    @property
-    def first_pages(self) -> list[int]:
-        """The row of each request's first page."""
-        return [0, *accumulate(self.num_pages)][:-1]
-
-    def processor(
+    def page_mixture(
         self, decoding: Decoding, limit: int, ends: list[int], confidence: str
     ) -> PageMixture:
         """Return what changes the scores: the mixture of pages, and then what each answer's settings ask for."""
         draws = decoding.temperature > 0 and max(self.num_pages) > 1
+        prompts = torch.split(self.ids[:, : self.begins], self.num_pages)
+        masks = torch.split(self.mask[:, : self.begins], self.num_pages)
         processors = []
-        for first, number in zip(self.first_pages, self.num_pages, strict=True):
-            ids = self.ids[first : first + number, : self.begins]
-            mask = self.mask[first : first + number, : self.begins]
-            of_answer = transformers.LogitsProcessorList()
-            of_answer.append(AnswerProcessor(decoding, limit, ends, ids, mask, self.begins))
-            if draws:
-                of_answer.append(transformers.TemperatureLogitsWarper(decoding.temperature))
-                of_answer.append(transformers.TopPLogitsWarper(decoding.top_p))
-            processors.append(of_answer)
+        for ids, mask in zip(prompts, masks, strict=True):
+            processors.append(AnswerProcessor(decoding, limit, ends, ids, mask, self.begins, draws))
         return PageMixture(self.num_pages, confidence, processors, draws)
 
 

@@ -10,7 +10,7 @@ from torch.nn import functional as F
 
 from longsumbench.core import Decoding, Evidence, Example, Recipe
 from longsumbench.modeling.checkpoints import check_finite
-from longsumbench.modeling.extraction import ScoredSpans
+from longsumbench.modeling.extraction import ScoredSpans, score_spans
 from longsumbench.modeling.generation import GeneratedText, ranked_search, text_batch
 from longsumbench.modeling.neural_system import NeuralSystem
 from longsumbench.modeling.nn.device import choose_device
@@ -58,7 +58,7 @@ class EA(NeuralSystem):
             reading = model.model.encoder(**batch)
             scores = model.scores_to_extract(reading, batch["input_ids"]).cpu().double().numpy()
         for units, row in zip(units_of_examples, scores, strict=True):
-            yield ScoredSpans(units.spans, row[: len(units.spans)], units.truncation)
+            yield score_spans(units.spans, row[: len(units.spans), None], units.truncation)
 
     def _ready_to_score(
         self, units_of_examples: Sequence[Units], decoding: Decoding
@@ -114,4 +114,4 @@ class Seal(EA):
             scores = model.unit_scores(model.model.encoder(**batch), history)[0, -1]
         values = scores[: len(units.spans)].cpu().double().numpy()
         check_finite(values, f"the checkpoint {model.name_or_path}")
-        return ScoredSpans(units.spans, values, units.truncation)
+        return score_spans(units.spans, values[:, None], units.truncation)

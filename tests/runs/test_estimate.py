@@ -53,10 +53,11 @@ def test_a_reading_costs_its_requests(texts: list[str]) -> None:
     words = [*API, *texts, tokenizer, "model.input_length=130", "model.input_price=2"]
     words.append("model.output_price=0")
     prices = {}
-    for reading in ("beginning", "select", "segments", "stages", "refine"):
+    for reading in ("beginning", "select", "stages", "refine"):
         prices[reading] = estimated(*words, f"model.reading={reading}").price or 0.0
+    several = estimated(*words, "model.reading=segments", "model.segment_length=5").price
     assert prices["beginning"] == prices["select"] == pytest.approx(10 * 2 * 130 / 1e6)
-    assert prices["segments"] > prices["select"]
+    assert several == pytest.approx(3 * prices["select"])
     assert prices["stages"] > 1.5 * prices["beginning"]
     assert prices["refine"] > 1.5 * prices["beginning"]
 

@@ -34,7 +34,7 @@ NO_LEDGER = "keeps no ledger: it reads everything, or does not report what it cu
 
 
 @dataclass
-class Reading:
+class SourceReading:
     """What a system would read."""
 
     model: str
@@ -75,7 +75,7 @@ class FittedReader:
     """A system that is ready to read; `count` counts the tokens of a tokenizer with the identity `tokenizer`."""
 
     system: core.System
-    reading: Reading
+    reading: SourceReading
     tokenizer: str = ""
     count: Callable[[list[str]], int] | None = None  # None: it has no tokenizer
 
@@ -118,7 +118,7 @@ def fit_reader(
     # only tokenizers are made, no networks
     # of a NeuralSystem; importing that class would import torch
     units: Any = getattr(system, "reader", None)
-    reader = FittedReader(system, Reading(model.name, variant, note, units is not None))
+    reader = FittedReader(system, SourceReading(model.name, variant, note, units is not None))
     if units is not None:
         from longsumbench.modeling.tokenizer import tokenizer_identity
 
@@ -197,7 +197,7 @@ class DatasetStats:
     splits: tuple[SplitStats, ...]  # in the order train, validation, test
     tokens: tuple[str, ...]  # labels of the systems' tokenizers
     read_split: str  # name of the split whose sources the systems read
-    readings: tuple[Reading, ...]  # what each system would read of that split
+    readings: tuple[SourceReading, ...]  # what each system would read of that split
     oracle_signature: str  # how the scores of the best extract were computed
 
 
@@ -227,7 +227,7 @@ def describe_dataset(
             if len(systems) == 1:
                 raise
             # of several systems, the others are described
-            _log.warning(f"left out: {Reading(config.model.name, variant).label}: {error}")
+            _log.warning(f"left out: {SourceReading(config.model.name, variant).label}: {error}")
     splits = read_splits(texts.splits, settings, readers, dataset.split)
     return DatasetStats(
         dataset=texts.name,

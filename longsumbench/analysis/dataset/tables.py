@@ -15,7 +15,7 @@ from longsumbench.analysis.dataset.stats import (
     NO_LEDGER,
     STRUCTURE,
     DatasetStats,
-    Reading,
+    SourceReading,
     SplitStats,
     token_columns,
 )
@@ -286,7 +286,7 @@ def _readings_block(stats: DatasetStats) -> Block:
     return Block("What each system would see", tuple(notes), columns, "llrrrr", rows)
 
 
-def _notes_of(readings: Sequence[Reading]) -> Iterator[str]:
+def _notes_of(readings: Sequence[SourceReading]) -> Iterator[str]:
     """Yield notes on systems; systems with the same note share a line."""
     labels: dict[str, list[str]] = {}
     for reading in readings:
@@ -359,7 +359,7 @@ def _numbers_of(split: SplitStats, stats: DatasetStats) -> Iterator[_Stat]:
             yield _Stat(split.name, "oracle", kind, statistic, value, n)
 
 
-def _numbers_of_reading(reading: Reading, split: str) -> Iterator[_Stat]:
+def _numbers_of_reading(reading: SourceReading, split: str) -> Iterator[_Stat]:
     label, n = reading.label, reading.sources
     if reading.num_whole is not None:
         yield _Stat(split, "reading", label, "read_whole", reading.num_whole, n)

@@ -13,13 +13,13 @@ readings = Registry(
     "longsumbench.readings",
     MappingProxyType(
         {
-            "beginning": f"{_HERE}.ends:Beginning",
-            "ending": f"{_HERE}.ends:Ending",
+            "beginning": f"{_HERE}.ends:Ends",
+            "ending": f"{_HERE}.ends:Ends",
             "ends": f"{_HERE}.ends:Ends",
             "whole": f"{_HERE}.whole:Whole",
             "select": f"{_HERE}.select:Select",
             "segments": f"{_HERE}.segments:Segments",
-            "pages": f"{_HERE}.pages:Pages",
+            "pages": f"{_HERE}.pages:MixedPages",
             "stages": f"{_HERE}.stages:Stages",
             "refine": f"{_HERE}.refine:Refine",
         }

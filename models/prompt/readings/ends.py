@@ -1,31 +1,14 @@
 """`beginning`, `ending`, `ends`: what fits, from the front, from the back, or from both (Trunc: SEAL, §3.2)."""
 
-from typing import ClassVar
-
-from longsumbench.models.prompt.readings.reading import Ask, Reading, Rounds
+from longsumbench.models.prompt.readings.reading import Reading, Rounds
 
 
-class Beginning(Reading):
-    """The beginning of the text."""
-
-    kept: ClassVar[str] = "beginning"
+class Ends(Reading):
+    """The beginning of the text, its end, or both with a mark between them, as the reading's name says."""
 
     def rounds(self) -> Rounds:
         """Ask once, about what fits."""
         spans = self.text.whole
         if self.room.excess(self.passage.text) > 0:
-            spans = self.text.shortened(self.kept, self.room)
-        [reply] = yield [Ask((self.prompt(spans, self.room),))]
-        return reply
-
-
-class Ending(Beginning):
-    """The end of the text."""
-
-    kept = "ending"
-
-
-class Ends(Beginning):
-    """The beginning and the end of the text, with a mark between them."""
-
-    kept = "ends"
+            spans = self.text.shortened(self.builder.config.reading, self.room)
+        return (yield from self.ask(spans, self.room))

@@ -1,23 +1,23 @@
 """The base class of the ways of reading: what is asked about one example, and what is made of the answers.
 
-A reading is a generator of rounds. `Reading.rounds` yields the `Ask`s that can be answered together, receives their
-`Reply`s, and returns the summary. `ends.py` has the shortest ones.
+A reading is a generator of rounds. `Reading.rounds` yields the `Ask`s that can be answered together, receives a `Draft`
+for each, and returns the summary. `ends.py` has the shortest ones.
 """
 
 from abc import ABC, abstractmethod
 from collections.abc import Generator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any, ClassVar, Protocol, TypeAlias
+from itertools import chain
+from typing import Any, ClassVar, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
 
 from longsumbench.core import Evidence, Example, LanguageModel, Message, Scores, Truncation
 from longsumbench.errors import UsageError
-from longsumbench.models.prompt.config import PromptConfig, RequestSizes
-from longsumbench.models.prompt.selector import Selector
-from longsumbench.models.prompt.source_text import LongText, Passage, PromptRoom, Span
+from longsumbench.models.prompt.prompt_builder import PromptBuilder
+from longsumbench.models.prompt.source_text import LongText, PromptRoom, Span
 
 
 @dataclass(frozen=True)
@@ -25,7 +25,7 @@ class Ask:
     """One request of a reading; see `Request` for its fields."""
 
     # A prompt; several are pages, whose distributions are mixed.
-    prompts: tuple[Sequence[Message], ...]
+    prompts: Sequence[Sequence[Message]]
     # The most tokens of the answer; None: those of the summary.
     max_tokens: int | None = None
     written: tuple[int, ...] = ()
@@ -33,7 +33,7 @@ class Ask:
 
 
 @dataclass(frozen=True)
-class Reply:
+class Draft:
     """An answer, or the summary that is made of several."""
 
     text: str  # without thinking and marks of chat formats
@@ -43,43 +43,7 @@ class Reply:
     confidences: NDArray[np.float32] | None = None
 
 
-Rounds: TypeAlias = Generator[list[Ask], list[Reply], Reply]
-
-
-class Prompting(Protocol):
-    """What a reading needs of `PromptSystem`; see there."""
-
-    config: PromptConfig
-
-    @property
-    def engine(self) -> LanguageModel:
-        """The language model."""
-
-    @property
-    def selector(self) -> Selector:
-        """What chooses snippets."""
-
-    @property
-    def budget(self) -> int | None:
-        """The most tokens of a prompt; None if nothing limits it."""
-
-    @property
-    def counts_tokens(self) -> bool:
-        """True if tokens are counted, and limited."""
-
-    def passage(self, example: Example) -> Passage:
-        """Return the whole text of an example."""
-
-    def words(self, example: Example) -> int:
-        """Return the number of words to ask for."""
-
-    def messages(
-        self, example: Example, text: str, *, entry: str = "user", written: str = ""
-    ) -> list[Message]:
-        """Return the prompt of an example with a text."""
-
-    def too_long(self, tokens: int, example: str, *, with_text: bool = False) -> UsageError:
-        """Return the error about a prompt of some tokens, with its text or without."""
+Rounds: TypeAlias = Generator[list[Ask], list[Draft], Draft]
 
 
 class Reading(ABC):
@@ -91,10 +55,13 @@ class Reading(ABC):
         least_room: tokens that a prompt must have room for beyond its own.
         refuses_long_texts: a text that does not fit into a prompt is an error.
         reads_all: it reads the whole text, however long.
+        answers_parts: each part of a long text has an answer.
         selects: it needs a selector (`model.selector`).
         mixes_pages: it needs an engine that gives tokens.
-        keeps_evidence: it says which parts of the text each request had.
-        spans: the characters that were sent so far.
+        evidence_row: what a row of the evidence is about; empty: the reading keeps no evidence.
+        sent: the spans of the text that each request had.
+        answers: the texts of the answers to these requests so far.
+        scores: for each request the scores of all units, if they have any.
 
     Raises:
         UsageError: by `rounds`, if there is no room for the text.
@@ -105,22 +72,19 @@ class Reading(ABC):
     least_room: ClassVar[int] = 1
     refuses_long_texts: ClassVar[bool] = False
     reads_all: ClassVar[bool] = False
+    answers_parts: ClassVar[bool] = False
     selects: ClassVar[bool] = False
     mixes_pages: ClassVar[bool] = False
-    keeps_evidence: ClassVar[bool] = False
+    evidence_row: ClassVar[str] = ""
 
-    def __init__(self, system: Prompting, example: Example, limit: int) -> None:
-        self.system, self.example = system, example
+    def __init__(self, builder: PromptBuilder, example: Example, limit: int) -> None:
+        self.builder, self.example = builder, example
         # The most tokens of the summary.
         self.limit = limit
-        self.passage = system.passage(example)
-        self.spans: list[Span] = []
-
-    @classmethod
-    def request_lengths(cls, config: PromptConfig, sizes: RequestSizes) -> tuple[float, float]:
-        """Return the tokens of all prompts about a text, and of all answers, about; by default of one request."""
-        read = sizes.source if cls.reads_all else min(sizes.source, sizes.room)
-        return sizes.instructions + read, sizes.answer
+        self.passage = builder.passage(example)
+        self.sent: list[list[Span]] = []
+        self.answers: list[str] = []
+        self.scores: list[Scores] = []
 
     @classmethod
     def entry_for(cls, engine: LanguageModel) -> str:
@@ -134,30 +98,20 @@ class Reading(ABC):
     @cached_property
     def text(self) -> LongText:
         """The text with its tokens."""
-        return LongText(self.passage, self.system.engine.tokenizer)
+        return LongText(self.passage, self.builder.engine.tokenizer)
 
     @cached_property
     def room(self) -> PromptRoom:
-        """The room of a prompt that asks for a summary; see `room_of`."""
-        return self.room_of("user")
+        """The prompt that asks for a summary, before it has a text."""
+        return self.builder.room(self.example)
 
-    def room_of(self, entry: str, written: str = "") -> PromptRoom:
-        """Return the room of a prompt by one of its texts; see `Prompt.messages`."""
-        budget = self.system.budget
-        assert budget is not None
+    def ask(self, spans: list[Span], room: PromptRoom, max_tokens: int | None = None) -> Rounds:
+        """Ask once about some spans of the text; return the answer."""
+        [draft] = yield [Ask([self.prompt(spans, room)], max_tokens)]
+        self.answers.append(draft.text)
+        return draft
 
-        def count(text: str) -> int:
-            return self.system.engine.count(self.messages(text, entry, written))
-
-        return PromptRoom(count, budget)
-
-    def messages(self, text: str, entry: str = "user", written: str = "") -> list[Message]:
-        """Return the prompt of the example with a text."""
-        return self.system.messages(self.example, text, entry=entry, written=written)
-
-    def prompt(
-        self, spans: Sequence[Span], room: PromptRoom, entry: str = "user", written: str = ""
-    ) -> list[Message]:
+    def prompt(self, spans: list[Span], room: PromptRoom) -> list[Message]:
         """Return the prompt with some spans of the text, which count as read.
 
         Raises:
@@ -165,54 +119,75 @@ class Reading(ABC):
         """
         if not spans:
             raise self.no_room(room)
-        self.spans += spans
-        return self.messages(self.text.joined(spans), entry, written)
+        self.sent.append(spans)
+        return room.messages(self.text.joined(spans))
+
+    def prompts_of_parts(
+        self, text: LongText, borders: Sequence[int] = (), longest: int | None = None
+    ) -> list[list[Message]]:
+        """Return a prompt for each part of a text; see `LongText.parts`.
+
+        Raises:
+            UsageError: there is no room for a part.
+        """
+        spans = text.parts(self.room, borders, longest)
+        if not spans:
+            raise self.no_room(self.room)
+        if text is self.text:
+            self.sent = [[span] for span in spans]
+        return [self.room.messages(text.joined([span])) for span in spans]
+
+    def next_part(self, begin: int, room: PromptRoom) -> Span:
+        """Return the longest part of the text from a character on that fits.
+
+        Raises:
+            UsageError: there is no room for any.
+        """
+        length = room.tokens
+        while length > 0:
+            span = begin, self.text.part_end(begin, length)
+            excess = room.excess(self.text.joined([span]))
+            if excess <= 0:
+                return span
+            length -= excess
+        raise self.no_room(room)
 
     def no_room(self, room: PromptRoom) -> UsageError:
         """Return the error about a prompt without room for the text."""
-        return self.system.too_long(room.count(""), self.example.id)
+        return self.builder.too_long(room.count(""), self.example.id)
 
     def ledger(self) -> Truncation | None:
         """Return the ledger of what was read so far; None if tokens are not counted."""
         if not self.passage.text:
             return Truncation(0, 0)
-        if not self.system.counts_tokens:
+        if not self.builder.counts_tokens:
             return None
-        return self.text.ledger(self.text.whole if self.reads_all else self.spans)
+        return self.text.ledger(self.text.whole if self.reads_all else chain(*self.sent))
 
-    def evidence(self) -> Evidence | None:
-        """Return what the model read while it wrote; None if the reading keeps none."""
-        return None
+    @property
+    def units(self) -> list[Span]:
+        """The characters of each unit of the text: of each part that was sent."""
+        return list(chain(*self.sent))
+
+    def evidence(self) -> Evidence:
+        """Return how many tokens of each unit the requests had; those without an answer are left out."""
+        units = self.units
+        shape = len(self.answers), len(units)
+        selected = []
+        for spans in self.sent[: len(self.answers)]:
+            is_sent = np.zeros(len(self.text.offsets), bool)
+            for span in spans:
+                is_sent[self.text.tokens_of(span)] = True
+            selected.append([is_sent[self.text.tokens_of(unit)].sum() for unit in units])
+        arrays: dict[str, NDArray[Any]] = {
+            "selected_tokens": np.array(selected, np.int32).reshape(shape)
+        }
+        if self.selects:
+            scores = self.scores[: len(self.answers)]
+            arrays["scores"] = np.array(scores, np.float64).reshape(shape)
+        texts = {"unit": self.texts_of(units), self.evidence_row: tuple(self.answers)}
+        return Evidence(arrays, dict.fromkeys(arrays, (self.evidence_row, "unit")), texts)
 
     def texts_of(self, units: Sequence[Span]) -> tuple[str, ...]:
         """Return the text of each unit."""
         return tuple(self.passage.text[start:end].strip() for start, end in units)
-
-    def selection(
-        self,
-        units: Sequence[Span],
-        chosen: Sequence[Sequence[int]],
-        answers: Sequence[str],
-        row: str,
-        scores: Sequence[Scores] | None = None,
-    ) -> Evidence:
-        """Return which units of the text each request had.
-
-        Args:
-            units: their characters.
-            chosen: for each request the indices of its units.
-            answers: to the requests; a request that failed has none.
-            row: what an answer is, "segment" of the summary or "request".
-            scores: for each request the scores of all units; None if units have no scores.
-        """
-        lengths = [self.text.length(unit) for unit in units]
-        selected = np.zeros((len(answers), len(units)), np.int32)
-        for number in range(len(answers)):
-            for index in chosen[number]:
-                selected[number, index] = lengths[index]
-        arrays: dict[str, NDArray[Any]] = {"selected_tokens": selected}
-        if scores is not None:
-            answered = scores[: len(answers)]
-            arrays["scores"] = np.array(answered, np.float64).reshape(selected.shape)
-        texts = {"unit": self.texts_of(units), row: tuple(answers)}
-        return Evidence(arrays, dict.fromkeys(arrays, (row, "unit")), texts)

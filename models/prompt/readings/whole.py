@@ -16,11 +16,9 @@ class Whole(Reading):
         Raises:
             UsageError: the prompt is too long.
         """
-        prompt = self.messages(self.passage.text)
-        if self.system.counts_tokens:
-            excess = self.room.excess(self.passage.text)
-            if excess > 0:
-                tokens = self.room.budget + excess
-                raise self.system.too_long(tokens, self.example.id, with_text=True)
-        [reply] = yield [Ask((prompt,))]
-        return reply
+        if self.builder.counts_tokens:
+            tokens = self.room.count(self.passage.text)
+            if tokens > self.room.budget:
+                raise self.builder.too_long(tokens, self.example.id)
+        [draft] = yield [Ask([self.room.messages(self.passage.text)])]
+        return draft

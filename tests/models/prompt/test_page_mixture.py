@@ -12,7 +12,7 @@ from support.tiny_causal import causal_folder
 from longsumbench.core import Decoding, Request, build_settings
 from longsumbench.models.prompt.chat import chat_ids
 from longsumbench.models.prompt.config import PromptConfig
-from longsumbench.models.prompt.page_mixture import confidences, mix_pages
+from longsumbench.models.prompt.page_mixture import log_page_weights, mix_pages
 from longsumbench.models.prompt.transformers_engine import TransformersEngine
 
 LIMIT = 8
@@ -32,11 +32,11 @@ def opened(confidence: str = "entropy") -> TransformersEngine:
 def test_a_mixture_by_hand() -> None:
     """Entropies 0 and ln 3 give weights .75 and .25; a token that no page allows stays impossible, without NaN."""
     pages = torch.tensor([[1.0, 0, 0, 0], [1 / 3, 1 / 3, 1 / 3, 0]]).log()
-    weights = confidences(pages, "entropy").exp()
+    weights = log_page_weights(pages, "entropy").exp()
     torch.testing.assert_close(weights, torch.tensor([0.75, 0.25]))
     mixture = mix_pages(pages, "entropy").exp()
     torch.testing.assert_close(mixture, torch.tensor([10, 1, 1, 0]) / 12)
-    assert confidences(pages, "uniform").exp().tolist() == [0.5, 0.5]
+    assert log_page_weights(pages, "uniform").exp().tolist() == [0.5, 0.5]
     mixture = mix_pages(pages, "uniform").exp()
     torch.testing.assert_close(mixture, torch.tensor([4, 1, 1, 0]) / 6)
 

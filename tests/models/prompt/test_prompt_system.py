@@ -158,7 +158,7 @@ def test_the_prompt_fits_the_dataset(split: dict[str, bool], name: str, tmp_path
     (summary,) = summarize(system, *examples)
     assert kept_text(summary.text, name, examples[0].query) == "kadan."
     assert system.facts()["prompt"] == name
-    assert system.facts()["prompt_hash"] == read_prompt(name).hash
+    assert system.facts()["prompt_hash"] == read_prompt(name).only_for("user").hash
 
 
 def test_facts_name_the_prompts_of_all_examples(tmp_path: Path) -> None:
@@ -243,7 +243,7 @@ def refused(system: PromptSystem, *examples: Example) -> str:
         system.check_examples(examples)
     with pytest.raises(UsageError):
         summarize(system, *examples)
-    assert system.engine.asked == []  # type: ignore[attr-defined]
+    assert system.builder.engine.asked == []  # type: ignore[attr-defined]
     return str(caught.value)
 
 
@@ -273,8 +273,8 @@ def test_lengths_beyond_the_positions_are_refused() -> None:
         "model.input_length=901 and model.decode_length=100 exceed the 1,000 positions"
         in refused(system, text_example([["a."]]))
     )
-    assert prompted(EchoEngine(context=1_000), input_length=900).budget == 900
-    assert prompted(EchoEngine(context=1_000)).budget == 900
+    assert prompted(EchoEngine(context=1_000), input_length=900).builder.budget == 900
+    assert prompted(EchoEngine(context=1_000)).builder.budget == 900
     problem = refused(prompted(EchoEngine(context=100)), text_example([["a."]]))
     assert "model.decode_length=100 exceed the 100 positions" in problem
     assert "model.input_length is missing" in refused(

@@ -23,6 +23,19 @@ def test_prompts_of_the_suite_have_all_places(name: str) -> None:
     assert ("What is it?" in message["content"]) == (name == "query") == prompt.asks_query
 
 
+def test_only_the_texts_in_use_count() -> None:
+    """The hash, and whether a query is asked for, depend on the texts that a reading uses."""
+    first = Prompt("{document}", refine="{document}{written}{query}")
+    second = Prompt("{document}", refine="{document}{written}", segment="{document}{written}")
+    for entry in ("user", "segment"):
+        assert first.only_for(entry) == Prompt("{document}", segment=None)
+        second_hash = second.only_for(entry).hash
+        assert (first.only_for(entry).hash == second_hash) == (entry == "user")
+    assert first.only_for("refine").hash != second.only_for("refine").hash
+    assert first.only_for("refine").asks_query
+    assert not first.only_for("user").asks_query
+
+
 @given(st.text(max_size=30), st.text(max_size=30))
 def test_texts_with_braces_stay_as_they_are(text: str, query: str) -> None:
     """A text or a query that looks like a place, or has single braces, is copied."""

@@ -9,7 +9,7 @@ import numpy as np
 import pandas as pd
 import pytest
 from support.commands import Typed, typed
-from support.language_models import EchoEngine, prompted
+from support.language_models import EchoEngine, prompted, text_example
 from support.run_records import record
 from support.stored_runs import store
 from support.tiny_causal import causal_folder
@@ -54,7 +54,7 @@ def test_the_runs_scores_select_its_snippets(scorer: Any) -> None:
     """The units are the run's own snippets, and those that are read have its best scores."""
     source = example(3, sentences=8)
     system = selecting(scorer, reading="select")
-    length = system.engine.count(system.messages(source, "")) + 30
+    length = system.builder.engine.count(system.builder.messages(source, "")) + 30
     system = selecting(scorer, reading="select", input_length=length)
     (summary,) = system.summarize([source], DECODING)
     evidence = summary.evidence
@@ -69,15 +69,40 @@ def test_the_runs_scores_select_its_snippets(scorer: Any) -> None:
     assert scores[is_read].min() >= scores[~is_read].max()
 
 
+@pytest.mark.parametrize("reading", ["select", "segments"])
+def test_a_snippet_without_room_is_shortened(scorer: Any, reading: str) -> None:
+    """If not even the best snippet of a run fits, its beginning is read, and ledger and evidence say how much."""
+    source = example(3, sentences=8)
+    system = selecting(scorer, reading=reading)
+    entry = "user" if reading == "select" else "segment"
+    length = system.builder.room(source, entry).count("") + 5
+    system = selecting(scorer, reading=reading, input_length=length)
+    system.check_examples([source])
+    (summary,) = system.summarize([source], DECODING)
+    assert {request.messages[0]["role"] for request in system.builder.engine.asked} == {"user"}
+    assert system.builder.engine.count(system.builder.engine.asked[0].messages) <= length
+    first = summary.evidence.arrays["selected_tokens"][0]
+    assert np.count_nonzero(first) == 1
+    assert 0 < first.sum() == summary.truncation.tokens_seen <= 5
+
+
+def test_blank_sentences_are_no_snippet(scorer: Any) -> None:
+    """A run's system scores no unit that has no sentence, which would be the whole text."""
+    for sentences in (["", " "], [*example(3, sentences=3).sentences(), " "]):
+        scored = scorer.score_next(text_example([sentences]), "", DECODING)
+        assert len(scored.spans) == len(scored.scores)
+        assert all(first < end for first, end in scored.spans)
+
+
 def test_what_is_written_changes_the_next_scores(scorer: Any) -> None:
     """SEAL's scorer reads what is written; EA's scores are lowered for snippets that repeat it."""
     source = example(3, sentences=8)
     system = selecting(scorer, reading="segments")
-    text = LongText(system.passage(source), system.engine.tokenizer)
-    spans = system.selector.snippets(source, text)
+    text = LongText(system.builder.passage(source), system.builder.engine.tokenizer)
+    spans = system.builder.selector.snippets(source, text)
     snippets = [text.joined([span]) for span in spans]
-    first = system.selector.scores(source, snippets, "")
-    later = system.selector.scores(source, snippets, snippets[0])
+    first = system.builder.selector.scores(source, snippets, "")
+    later = system.builder.selector.scores(source, snippets, snippets[0])
     if scorer.looks_back:
         expected = scorer.score_next(source, snippets[0], DECODING).scores
         np.testing.assert_allclose(later, expected, rtol=1e-5)
@@ -88,7 +113,7 @@ def test_what_is_written_changes_the_next_scores(scorer: Any) -> None:
 
 def test_a_checkpoint_has_the_runs_system(scorer: Any, tmp_path: Path) -> None:
     """A saved selector scores as before, without the run."""
-    selector = selecting(scorer, reading="select").selector
+    selector = selecting(scorer, reading="select").builder.selector
     selector.save(tmp_path)
     loaded = type(selector)(selector.config)
     loaded.load(tmp_path)

@@ -10,7 +10,7 @@ from hypothesis import given, settings, strategies as st
 from support.language_models import chat_tokenizer, text_example
 from support.toys import WORDS
 
-from longsumbench.core import Document, Example, Section
+from longsumbench.core import Document, Example, Message, Section
 from longsumbench.modeling.units import EncodedSentence, pack_sentences
 from longsumbench.models.prompt.source_text import GAP_MARK, LongText, Passage, PromptRoom, Span
 
@@ -35,10 +35,13 @@ def room_of(kind: str, tokens: int) -> PromptRoom:
     """Return a prompt with room for some tokens of text."""
     tokenizer = chat_tokenizer(kind)
 
-    def count(text: str) -> int:
-        return len(tokenizer(f"{BEFORE}{text}{AFTER}", add_special_tokens=False)["input_ids"])
+    def messages(text: str) -> list[Message]:
+        return [{"role": "user", "content": f"{BEFORE}{text}{AFTER}"}]
 
-    return PromptRoom(count, count("") + tokens)
+    def count(prompt: Sequence[Message]) -> int:
+        return len(tokenizer(prompt[0]["content"], add_special_tokens=False)["input_ids"])
+
+    return PromptRoom(messages, count, count(messages("")) + tokens)
 
 
 def length_of(text: LongText, span: Span) -> int:
