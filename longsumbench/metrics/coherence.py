@@ -10,11 +10,9 @@ from longsumbench import sentences
 from longsumbench.core import Example, Metric, Scoring
 from longsumbench.modeling.checkpoints import (
     check_finite,
-    check_vocabulary,
-    load_network,
+    load_with_tokenizer,
     model_folder,
     model_signature,
-    read_tokenizer,
     reading_checkpoint,
 )
 from longsumbench.sentences import split_summary
@@ -92,11 +90,8 @@ class Coherence(Metric):
             from longsumbench.modeling.nn.device import choose_device
 
             folder = model_folder(self.scoring.coherence_model, self.setting)
-            option = self._option()
-            tokenizer = read_tokenizer(folder, option)
-            model = load_network(
-                AutoModelForNextSentencePrediction, folder, option, other_heads=True
+            tokenizer, model = load_with_tokenizer(
+                AutoModelForNextSentencePrediction, folder, self._option()
             )
-            check_vocabulary(tokenizer, model.config.vocab_size, option)
             self._loaded = tokenizer, model.to(choose_device(self.scoring.device)).eval()
         return self._loaded

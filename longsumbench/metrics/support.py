@@ -17,12 +17,10 @@ from longsumbench.core import Example, Metric, Scoring, SentenceVerdict
 from longsumbench.errors import UsageError
 from longsumbench.modeling.checkpoints import (
     check_finite,
-    check_vocabulary,
     load_config,
-    load_network,
+    load_with_tokenizer,
     model_digest,
     model_folder,
-    read_tokenizer,
     reading_checkpoint,
     resolved_revision,
     split_revision,
@@ -208,11 +206,10 @@ class Support(Metric):
             folder, option, kind = self._folder(), self._option(), _network_class()
             config = load_config(kind, folder, option)
             label = entailment_label(config.id2label, self.scoring.support_label, option)
-            tokenizer, safe = read_tokenizer(folder, option), weights_format(folder) != "bin"
-            network = load_network(
-                kind, folder, option, config, other_heads=True, use_safetensors=safe
+            safe = weights_format(folder) != "bin"
+            tokenizer, network = load_with_tokenizer(
+                kind, folder, option, config=config, use_safetensors=safe
             )
-            check_vocabulary(tokenizer, network.config.vocab_size, option)
             limit = min(tokenizer.model_max_length, num_positions(network), MOST_TOKENS)
             # MiniCheck-RoBERTa was trained on texts that its end token joins; for other tokenizers that is a pair
             joined = config.num_labels == 2 and "token_type_ids" not in tokenizer.model_input_names

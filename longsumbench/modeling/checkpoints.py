@@ -333,8 +333,8 @@ def read_tokenizer(folder: Path, shown_as: str) -> Any:
     with reading_checkpoint(shown_as):
         try:
             if folder.is_file():
-                return deepcopy(_gguf_tokenizer(folder, hash_of_file(folder)))
-            return within_seconds(_LONGEST_LOADING, lambda: _try_tokenizer(folder))
+                return deepcopy(_gguf_tokenizer(folder, hash_of_file(folder), shown_as))
+            return within_seconds(_LONGEST_LOADING, lambda: _try_tokenizer(folder, shown_as))
         except (OSError, ValueError, ImportError) as error:
             can_read_pieces = is_protobuf_available() and is_sentencepiece_available()
             for path in () if can_read_pieces else folder.glob("*.model"):
@@ -348,29 +348,42 @@ def read_tokenizer(folder: Path, shown_as: str) -> Any:
 
 
 @cache  # takes seconds
-def _gguf_tokenizer(path: Path, sha256: str) -> Any:
-    return within_seconds(LONGEST_GGUF_READING, lambda: _try_tokenizer(path))
+def _gguf_tokenizer(path: Path, sha256: str, shown_as: str) -> Any:
+    return within_seconds(LONGEST_GGUF_READING, lambda: _try_tokenizer(path, shown_as))
 
 
-def _try_tokenizer(folder: Path) -> Any:
+def _try_tokenizer(folder: Path, shown_as: str) -> Any:
     from transformers import AutoTokenizer
 
     with loading_arguments(folder) as arguments:
         tokenizer = AutoTokenizer.from_pretrained(**arguments, **SAFE_LOADING)
     tokenizer.name_or_path = str(folder)
+    check_words(tokenizer, shown_as)
     tokenizer(_TRIAL_TEXT, verbose=False)  # some damage shows only in use
     return tokenizer
 
 
-def load_encoder(folder: Path, shown_as: str) -> tuple[Any, Any]:
-    """Load the tokenizer and the network of an encoder; weights of its unused pooler may be missing.
+def check_words(tokenizer: "PreTrainedTokenizerBase", shown_as: str) -> None:
+    """Check that a tokenizer has words; if a folder has no tokenizer, transformers makes one of special tokens.
 
-    Errors are those of `read_tokenizer` and `load_network`.
+    Raises:
+        UsageError: it has none; the message names the model by `shown_as`.
     """
-    from transformers import AutoModel
+    if len(tokenizer) <= len(set(tokenizer.all_special_ids)):
+        raise UsageError(
+            f"{shown_as} has no tokenizer: add its files, as save_pretrained writes them"
+        )
 
+
+def load_with_tokenizer(
+    kind: "NetworkClass", folder: Path, shown_as: str, **options: Any
+) -> tuple[Any, Any]:
+    """Load the tokenizer and the network of a checkpoint; weights of heads for other tasks are ignored.
+
+    Arguments and errors are those of `read_tokenizer` and `load_network`.
+    """
     tokenizer = read_tokenizer(folder, shown_as)
-    network = load_network(AutoModel, folder, shown_as, may_lack="pooler", other_heads=True)
+    network = load_network(kind, folder, shown_as, other_heads=True, **options)
     with reading_checkpoint(shown_as):
         check_vocabulary(tokenizer, network.config.vocab_size, shown_as)
     return tokenizer, network

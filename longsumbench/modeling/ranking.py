@@ -261,7 +261,7 @@ def score_by(
         missing = f"example '{example.id}' has no title and no query, and {setting} needs one"
         name = setting.partition("=")[0]
         unranked = "" if name == "model.selector" else f"{core.UNRANKED}, "
-        choices = f"choose {name}={unranked}lexrank or lstm, or give it a title"
+        choices = f"choose {name}={unranked}lexrank, embedding_lexrank or lstm, or give it a title"
         raise UsageError(f"{missing}: {choices}") from problem
 
 
@@ -342,10 +342,6 @@ class Ranking:
         """Set where a ranker with a network runs ("auto", "cpu", "cuda")."""
         if self.network:
             self.network.device = device
-
-    def facts(self) -> dict[str, Any]:
-        """Return what a ranker with an encoder counted, for the record."""
-        return self.ranker.facts() if isinstance(self.ranker, core.EncoderRanker) else {}
 
     def fitted_identity(self) -> dict[str, Any]:
         """Return the identity of a ranker with a network that is ready."""
