@@ -11,18 +11,16 @@ import logging
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
-from functools import cached_property
+from functools import cached_property, lru_cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar
-from zipfile import BadZipFile
 
 import numpy as np
 from numpy.typing import NDArray
 
 from longsumbench import core
-from longsumbench.cache.artifacts import user_cache
 from longsumbench.errors import DataError, UsageError
-from longsumbench.files import BadFile, as_type, digest, read_json, replaced_file
+from longsumbench.files import BadFile, as_type, read_json
 from longsumbench.modeling import checkpoints
 from longsumbench.modeling.ranking import check_title, lexrank_of_vectors
 
@@ -33,7 +31,6 @@ if TYPE_CHECKING:
 _log = logging.getLogger(__name__)
 
 MOST_TOKENS = 8_192  # of a text, for a network that names no limit
-ENCODING_VERSION = 1  # increases when an encoder gives other vectors
 _BATCH_SIZE = 32  # texts, as in sentence-transformers
 _POOLING_FILE = "1_Pooling/config.json"
 _FORM_FILES = ("sentence_bert_config.json", "config_sentence_transformers.json", _POOLING_FILE)
@@ -41,7 +38,6 @@ _MODULES = ("Transformer", "Pooling", "Normalize")
 POOLINGS = ("mean", "cls", "max")
 _TEXT_PROMPTS = ("document", "passage")
 _WORD_CHARACTER = re.compile(r"\w")
-_Vectors = NDArray[np.floating[Any]]
 
 
 @dataclass(frozen=True)
@@ -116,7 +112,7 @@ def _named_modes(described: dict[str, Any]) -> str:
 
 
 class SentenceEncoder:
-    """A pretrained encoder: texts → vectors. The network is loaded when a text is encoded that is not in the cache.
+    """A pretrained encoder: texts → vectors. The network is loaded when the first text is encoded.
 
     Args:
         name: folder, or name on the hub.
@@ -142,6 +138,8 @@ class SentenceEncoder:
         self.shown_as = f"{setting}={self.folder}"
         self.form = read_encoder_form(self.folder, self.shown_as, pooling)
         self.name, self.device, self.num_cut = Path(str(name)).name, device, 0
+        # A text and a query, which a system may ask about again for the next part of a summary.
+        self._encode_once = lru_cache(maxsize=2)(self._encode)
         # The file of the pooling is in a folder below, which the digest leaves out.
         self.signature = f"{checkpoints.model_digest(self.folder)}|pooling:{self.form.pooling_mode}"
 
@@ -181,37 +179,13 @@ class SentenceEncoder:
         # Sorted, so that batches, and so rounding, do not depend on the order; the longest first, which shows at once
         # if they do not fit into memory.
         distinct = sorted(set(stripped), key=lambda text: (-len(text), text))
-        vectors, num_cut = self._stored(prompt, distinct)
-        if num_cut and not self.num_cut:
-            _log.warning(
-                f"{self.shown_as} reads only the beginning of some texts: they are too long"
-            )
-        self.num_cut += num_cut
-        vectors = vectors.astype(np.float64)
+        vectors = self._encode_once(prompt, tuple(distinct))
         norms = np.linalg.norm(vectors, axis=1, keepdims=True)
         unit_vectors = dict(zip(distinct, vectors / np.where(norms > 0, norms, 1), strict=True))
         return np.stack([unit_vectors[text] for text in stripped])
 
-    def _stored(self, prompt: str, texts: Sequence[str]) -> tuple[_Vectors, int]:
-        """Return what `_encode` returns, from the cache if it is there.
-
-        All vectors of an encoder are in one stage, a file for each example: to encode takes seconds, to read 1 ms.
-        """
-        inputs = {"encoder": self.signature, "version": ENCODING_VERSION}
-        folder = user_cache().get("vectors", inputs, lambda partial: None)
-        path = folder / f"{digest([prompt, *texts])[:32]}.npz"
-        try:
-            with path.open("rb") as file, np.load(file) as content:
-                return content["vectors"], int(content["num_cut"])
-        except (OSError, ValueError, KeyError, EOFError, BadZipFile):
-            pass  # missing or damaged: the texts are encoded again
-        vectors, num_cut = self._encode(prompt, texts)
-        with replaced_file(path) as new_file:
-            np.savez(new_file, vectors=vectors, num_cut=num_cut)
-        return vectors, num_cut
-
-    def _encode(self, prompt: str, texts: Sequence[str]) -> tuple[_Vectors, int]:
-        """Return the vectors of texts, of any length, and how many of the texts were cut."""
+    def _encode(self, prompt: str, texts: Sequence[str]) -> NDArray[np.float64]:
+        """Return the vectors of texts, of any length; report the first text that is cut."""
         import torch
 
         from longsumbench.modeling.nn.device import choose_device
@@ -238,13 +212,19 @@ class SentenceEncoder:
         vectors = np.concatenate(pooled)
         checkpoints.check_finite(vectors, self.shown_as)
         has_words = [_WORD_CHARACTER.search(text) is not None for text in texts]
-        return vectors * np.array(has_words)[:, None], sum(length > limit for length in lengths)
+        num_cut = sum(length > limit for length in lengths)
+        if num_cut and not self.num_cut:
+            _log.warning(
+                f"{self.shown_as} reads only the beginning of some texts: they are too long"
+            )
+        self.num_cut += num_cut
+        return vectors.astype(np.float64) * np.array(has_words)[:, None]
 
 
 class VectorRanker(core.EncoderRanker):
     """Base class of the rankers that compare vectors of a `SentenceEncoder`; errors are those of it."""
 
-    version: ClassVar[int] = ENCODING_VERSION
+    version: ClassVar[int] = 1
 
     def __init__(self, settings: core.RankerSettings) -> None:
         self.device = settings.device

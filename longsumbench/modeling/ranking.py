@@ -285,11 +285,6 @@ class Ranking:
         self.ranker: core.Ranker | None = None
 
     @property
-    def learned(self) -> core.LearnedRanker | None:
-        """The fitted ranker if it learns, else None."""
-        return self.ranker if isinstance(self.ranker, core.LearnedRanker) else None
-
-    @property
     def network(self) -> core.NetworkRanker | None:
         """The ranker if it has a network, else None."""
         return self.ranker if isinstance(self.ranker, core.NetworkRanker) else None
@@ -349,9 +344,9 @@ class Ranking:
 
     def save(self, folder: Path) -> None:
         """Save a learned ranker in the folder `ranker/` of a checkpoint."""
-        if self.learned:
+        if isinstance(self.ranker, core.LearnedRanker):
             (folder / "ranker").mkdir(exist_ok=True)
-            self.learned.save(folder / "ranker")
+            self.ranker.save(folder / "ranker")
 
     def load(self, folder: Path) -> None:
         """Load what `save` wrote.
