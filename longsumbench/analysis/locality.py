@@ -16,7 +16,6 @@ from typing import Annotated, Any, ClassVar, Protocol
 import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
-from sklearn.preprocessing import normalize
 
 from longsumbench import sentences
 from longsumbench.analysis.sampled import AnalysisResult, Sampled, SampleSettings, sample_dataset
@@ -27,7 +26,7 @@ from longsumbench.formatting import format_count
 from longsumbench.metrics.aggregate import MEAN_RESAMPLES, Estimate
 from longsumbench.metrics.statistics import bootstrap_intervals
 from longsumbench.modeling.embeddings import POOLINGS, SentenceEncoder
-from longsumbench.modeling.ranking import tfidf
+from longsumbench.modeling.ranking import tfidf_vectors
 from longsumbench.runs.results import Results
 from longsumbench.views.series import Panel, PanelRow, Series, SeriesFigure, draw_series
 from longsumbench.views.tables import Block
@@ -65,9 +64,7 @@ class TfIdf:
 
     def __call__(self, sentences: Sequence[str]) -> Any:
         """Return a sparse matrix."""
-        vectors = tfidf(sentences)
-        # the library refuses a matrix without columns
-        return normalize(vectors) if vectors.nnz else vectors
+        return tfidf_vectors(sentences)
 
 
 @dataclass

@@ -21,7 +21,7 @@ def fit_context(
     splits: Mapping[str, core.Split], config: core.RunConfig, stages: ArtifactCache
 ) -> core.FitContext:
     """Return what a system is fitted with; it can use the finished runs of the results folder."""
-    results = Results(Path(config.results_dir).expanduser())
+    results = Results.at(config.results_dir)
 
     def open_run(name: str) -> core.System:
         _, _, load = find_checkpoint(results.find(name), results)

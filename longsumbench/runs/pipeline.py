@@ -115,7 +115,7 @@ def key_of_run(config: core.RunConfig, texts: Texts, outputs: str = "") -> core.
 
 def needs_no_work(config: core.RunConfig) -> bool:
     """Return True if a run is finished and has all that its configuration asks for. Reads its texts if runs exist."""
-    root = results.Results(Path(config.results_dir).expanduser())
+    root = results.Results.at(config.results_dir)
     with suppress(SuiteError, OSError):  # its process reports the problem
         runs = root.run_folders(config.dataset.name, f"{config.model.name}/*")
         if not config.overwrite and any((folder / "record.json").is_file() for folder in runs):

@@ -158,9 +158,7 @@ def load_system(
         UsageError: there is no such checkpoint, or a setting is unknown or invalid.
         DataError: the checkpoint is damaged.
     """
-    return find_system(
-        run, format_overrides(settings), Results(Path(results_dir).expanduser()), "none"
-    )[0].fitted()
+    return find_system(run, format_overrides(settings), Results.at(results_dir), "none")[0].fitted()
 
 
 @dataclass(frozen=True)
