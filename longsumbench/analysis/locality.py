@@ -51,7 +51,7 @@ class SentenceVectors(Protocol):
     signature: str  # how the vectors are computed
     num_cut: int  # number of truncated sentences so far
 
-    def __call__(self, sentences: Sequence[str]) -> Any:
+    def __call__(self, sentences: Sequence[str], /) -> Any:
         """Return an array or a sparse matrix, [sentences, width], with rows of length 1 or of zeros."""
 
 

@@ -328,8 +328,6 @@ def read_tokenizer(folder: Path, shown_as: str) -> Any:
 
     check_files(folder)
     check_content(folder)
-    if folder.is_file() and "tokenizer.ggml.tokens" not in read_header(folder):
-        raise UsageError(f"{shown_as} has no tokenizer: give another GGUF file of the model")
     with reading_checkpoint(shown_as):
         try:
             if folder.is_file():

@@ -209,16 +209,16 @@ class SentenceEncoder:
                 states = network(**batch).last_hidden_state
                 mode = self.form.pooling_mode
                 pooled.append(pool_states(states, batch["attention_mask"], mode).cpu().numpy())
-        vectors = np.concatenate(pooled)
-        checkpoints.check_finite(vectors, self.shown_as)
-        has_words = [_WORD_CHARACTER.search(text) is not None for text in texts]
         num_cut = sum(length > limit for length in lengths)
         if num_cut and not self.num_cut:
             _log.warning(
                 f"{self.shown_as} reads only the beginning of some texts: they are too long"
             )
         self.num_cut += num_cut
-        return vectors.astype(np.float64) * np.array(has_words)[:, None]
+        vectors: NDArray[np.float64] = np.concatenate(pooled).astype(np.float64)
+        checkpoints.check_finite(vectors, self.shown_as)
+        vectors[[_WORD_CHARACTER.search(text) is None for text in texts]] = 0
+        return vectors
 
 
 class VectorRanker(core.EncoderRanker):
