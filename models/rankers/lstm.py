@@ -31,9 +31,9 @@ from longsumbench.core import (
 )
 from longsumbench.core.versions import READING_VERSION
 from longsumbench.errors import DataError, MissingSplit
-from longsumbench.modeling.checkpoints import check_finite, check_memory, load_with_tokenizer
+from longsumbench.modeling.checkpoints import check_finite, load_with_tokenizer
 from longsumbench.modeling.collate import check_rows, stored_rows
-from longsumbench.modeling.nn.device import choose_device
+from longsumbench.modeling.nn.device import check_memory, choose_device
 from longsumbench.modeling.nn.initialization import xavier
 from longsumbench.modeling.tokenizer import tokenizer_identity, trained_tokenizer
 from longsumbench.modeling.training.trainer import train as train_network
