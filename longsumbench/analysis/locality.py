@@ -7,42 +7,29 @@ distance is a difference of positions; it is 1 for neighbours. Each example's me
 sentences in a source, E the number of examples. Start reading with `compare_sentences`.
 """
 
-import json
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import pairwise
-from pathlib import Path
 from typing import Annotated, Any, ClassVar, Protocol
 
 import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
-from sklearn.preprocessing import normalize
 
 from longsumbench import sentences
 from longsumbench.analysis.sampled import AnalysisResult, Sampled, SampleSettings, sample_dataset
-from longsumbench.core import BatchSize, Between, DatasetSettings, Device, OneOf, Text, setting
+from longsumbench.core import Between, DatasetSettings, Device, OneOf, Text, setting
 from longsumbench.core.versions import READING_VERSION
-from longsumbench.errors import DataError, UsageError
+from longsumbench.errors import DataError
 from longsumbench.formatting import format_count
 from longsumbench.metrics.aggregate import MEAN_RESAMPLES, Estimate
 from longsumbench.metrics.statistics import bootstrap_intervals
-from longsumbench.modeling import checkpoints
-from longsumbench.modeling.ranking import tfidf
+from longsumbench.modeling.embeddings import POOLINGS, SentenceEncoder
+from longsumbench.modeling.ranking import tfidf_vectors
 from longsumbench.runs.results import Results
 from longsumbench.views.series import Panel, PanelRow, Series, SeriesFigure, draw_series
 from longsumbench.views.tables import Block
-
-_ENCODER_SETTING = "encoder"
-# Settings of sentence-transformers, whose other poolings and modules change the vectors
-_POOLINGS = {
-    "pooling_mode_mean_tokens": "mean",
-    "pooling_mode_cls_token": "cls",
-    "pooling_mode_max_tokens": "max",
-}
-_ENCODER_MODULES = {"Transformer", "Pooling", "Normalize"}
-_POOLING_FILES = "*_Pooling/config.json"  # in addition to the files that every model has
 
 _WIDENING = 1.4  # ratio of the last distances of two consecutive bins
 _COSINES_AT_ONCE = 1 << 21  # in memory, of 8 bytes each
@@ -53,7 +40,7 @@ WITHIN, ACROSS = "within a document", "across documents"
 
 _Floats = NDArray[np.float64]
 _Ints = NDArray[np.int64]
-_Pooling = Annotated[str, OneOf("auto", *_POOLINGS.values())]
+_Pooling = Annotated[str, OneOf("auto", *POOLINGS)]
 Distance = Annotated[int, Between(1, 10**6)]
 
 
@@ -64,7 +51,7 @@ class SentenceVectors(Protocol):
     signature: str  # how the vectors are computed
     num_cut: int  # number of truncated sentences so far
 
-    def __call__(self, sentences: Sequence[str]) -> Any:
+    def __call__(self, sentences: Sequence[str], /) -> Any:
         """Return an array or a sparse matrix, [sentences, width], with rows of length 1 or of zeros."""
 
 
@@ -77,122 +64,7 @@ class TfIdf:
 
     def __call__(self, sentences: Sequence[str]) -> Any:
         """Return a sparse matrix."""
-        vectors = tfidf(sentences)
-        # the library refuses a matrix without columns
-        return normalize(vectors) if vectors.nnz else vectors
-
-
-class Encoder:
-    """A pretrained encoder, with its states pooled over a sentence's tokens.
-
-    Args:
-        model: folder, or name on the hub.
-        pooling: "mean", "cls" or "max"; "auto": from its sentence-transformers configuration, "mean" without one.
-        batch_size: number of sentences per batch.
-        device: "auto", "cpu" or "cuda".
-
-    Raises:
-        UsageError: there is no such model, it cannot be read, or its configuration is not supported.
-        EnvironmentProblem: the model cannot be downloaded, or there is no GPU for device "cuda".
-    """
-
-    def __init__(
-        self, model: str, pooling: str = "auto", batch_size: int = 64, device: str = "auto"
-    ) -> None:
-        from longsumbench.modeling.nn.device import choose_device
-
-        folder = checkpoints.model_folder(model, _ENCODER_SETTING, (_POOLING_FILES,))
-        self._override = f"{_ENCODER_SETTING}={folder}"
-        self._batch_size = batch_size
-        self._tokenizer, network = checkpoints.load_encoder(folder, self._override)
-        with checkpoints.reading_checkpoint(self._override):
-            self._pooling = _pooling(folder) if pooling == "auto" else pooling
-            encoder = network.get_encoder() if network.config.is_encoder_decoder else network
-            self._network: Any = encoder.to(choose_device(device)).eval()
-            reading = _read_model_json(folder / "sentence_bert_config.json")
-            self._lower = bool(reading.get("do_lower_case"))
-            limits = [
-                self._tokenizer.model_max_length,
-                network.config.to_dict().get("max_position_embeddings"),
-                reading.get("max_seq_length"),
-            ]
-            self._longest = min(limit for limit in limits if limit)
-            # a text longer than most encoders read: some damaged weights show only in use
-            self.num_cut = 0
-            self._encode(["a sentence " * 300])
-        self.num_cut = 0  # the test text does not count
-        self.name = Path(model).name
-        identity = checkpoints.model_signature(model, _ENCODER_SETTING)
-        self.signature = f"{identity}|pooling:{self._pooling}"
-
-    def __call__(self, sentences: Sequence[str]) -> Any:
-        """Return an array; sentences of similar length are encoded together to reduce padding."""
-        texts = [sentence.lower() if self._lower else sentence for sentence in sentences]
-        # the longest first, so that a lack of memory shows at once
-        order = np.argsort([-len(text) for text in texts], kind="stable")
-        batches = []
-        for start in range(0, len(order), self._batch_size):
-            batch = order[start : start + self._batch_size]
-            batches.append(self._encode([texts[place] for place in batch]))
-        vectors = np.concatenate(batches)
-        return normalize(vectors[np.argsort(order)])
-
-    def _encode(self, texts: list[str]) -> _Floats:
-        """Return [texts, width]."""
-        import torch
-
-        longest = self._longest
-        for ids in self._tokenizer(texts, verbose=False)["input_ids"]:
-            self.num_cut += len(ids) > longest
-        tokens = self._tokenizer(
-            texts, truncation=True, max_length=longest, padding=True, return_tensors="pt"
-        ).to(self._network.device)
-        real = tokens["attention_mask"].bool()[..., None]
-        with torch.inference_mode():
-            states = self._network(**tokens).last_hidden_state.double()  # [texts, tokens, width]
-            if self._pooling == "cls":
-                pooled = states[:, 0]
-            elif self._pooling == "max":
-                pooled = states.masked_fill(~real, -torch.inf).amax(dim=1)
-            else:
-                pooled = (states * real).sum(dim=1) / real.sum(dim=1)
-        vectors: _Floats = pooled.cpu().numpy()
-        checkpoints.check_finite(vectors, self._override)
-        return vectors
-
-
-def _pooling(folder: Path) -> str:
-    """Return the pooling of a model's sentence-transformers configuration; "mean" without one."""
-    modules = {}
-    for module in _read_model_json(folder / "modules.json"):
-        modules[module["type"].rpartition(".")[2]] = module["path"]
-    if not modules:
-        return "mean"
-    config = {}
-    if "Pooling" in modules:
-        config = _read_model_json(folder / modules["Pooling"] / "config.json")
-    modes = config.get("pooling_mode") or [
-        key for key, value in config.items() if "pooling_mode_" in key and value
-    ]
-    if isinstance(modes, str):
-        modes = [modes]
-    poolings = [_POOLINGS.get(mode, mode) for mode in modes] or ["mean"]
-    unsupported = sorted(modules.keys() - _ENCODER_MODULES)
-    unsupported += [name for name in poolings if name not in _POOLINGS.values()]
-    prompt = _read_model_json(folder / "config_sentence_transformers.json")
-    if name := prompt.get("default_prompt_name"):
-        unsupported.append(f"prompt '{name}'")
-    if unsupported or len(poolings) > 1:
-        names = ", ".join(unsupported or poolings)
-        advice = "use another encoder, or pooling=mean to ignore its configuration"
-        problem = f"{names} of sentence-transformers is not supported: {advice}"
-        raise UsageError(f"{_ENCODER_SETTING}={folder}: {problem}")
-    return str(poolings[0])
-
-
-def _read_model_json(path: Path) -> Any:
-    """Return the content of a JSON file; empty if there is no such file."""
-    return json.loads(path.read_text(encoding="utf-8")) if path.is_file() else {}
+        return tfidf_vectors(sentences)
 
 
 @dataclass
@@ -203,7 +75,6 @@ class LocalitySettings(SampleSettings):
     pooling: _Pooling = setting(
         "auto", "pooling of its states: mean | cls | max; auto: from its configuration, or mean"
     )
-    batch_size: BatchSize = setting(64, "encoded together", "sentences")
     device: Device = setting("auto", "auto | cpu | cuda | mps")
     distance: Distance = setting(
         50, "greater distances share bins of increasing width", "sentences"
@@ -343,7 +214,8 @@ def analyze_locality(
     """
     vectors: SentenceVectors = TfIdf()
     if settings.encoder:
-        vectors = Encoder(settings.encoder, settings.pooling, settings.batch_size, settings.device)
+        pooling = None if settings.pooling == "auto" else settings.pooling
+        vectors = SentenceEncoder(settings.encoder, "encoder", settings.device, pooling)
     return compare_sentences(sample_dataset(dataset, settings), vectors, settings.distance)
 
 

@@ -102,7 +102,7 @@ def analyze(
     if "run" in values and analysis == "locality":
         raise UsageError("run= has no meaning for locality, which reads only sources: leave it out")
     planned = _build_command_settings(ANALYSES[analysis].settings, values)
-    return ANALYSES[analysis].find(texts, planned, Results(Path(results_dir).expanduser()))
+    return ANALYSES[analysis].find(texts, planned, Results.at(results_dir))
 
 
 def asks_for_ranking(words: Sequence[str]) -> bool:
@@ -150,13 +150,7 @@ def _plan_rank_recall(
         values.pop("rank", None)
     settings: RankRecallSettings = _build_command_settings(RankRecallSettings, values)
     # settings that rankers share with the table are typed once
-    inherited: dict[str, Any] = {
-        "unit": settings.unit,
-        "rank_checkpoint": settings.rank_checkpoint,
-        "seed": settings.seed,
-        "device": settings.device,
-    }
-    inherited["score"] = settings_deciding(settings.score, "words")
+    inherited = {**settings.shared(), "score": settings_deciding(settings.score, "words")}
     for key in inherited.keys() & ranker.keys():
         raise UsageError(f"ranker.{key} follows {key}: set {key}={ranker[key]}")
     return texts, settings, build_settings(RankerSettings, {**inherited, **ranker}, "ranker.")

@@ -83,7 +83,7 @@ def recommend(
                 launch.start()
         except SuiteError as problem:
             failed.append(problem)
-    results = Results(Path(launches[0].points[0].config.results_dir).expanduser())
+    results = Results.at(launches[0].points[0].config.results_dir)
     runs: dict[str, RunRecord] = {}
     for launch in launches:
         runs |= {run.run_id: run for run in launch.finished}

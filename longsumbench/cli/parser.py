@@ -162,7 +162,7 @@ def results_of(options: argparse.Namespace) -> "Results":
     """Return the results in the folder of `--results-dir`."""
     from longsumbench.runs.results import Results
 
-    return Results(Path(options.results_dir).expanduser())
+    return Results.at(options.results_dir)
 
 
 def output_folder(name: str | None, default: Path) -> Path:

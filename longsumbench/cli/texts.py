@@ -152,7 +152,7 @@ of locality and of fusion as PNG and SVG.
   longsumbench analyze coherence model=bert-large-uncased run=85f3139c
 
 settings:  dataset=NAME  dataset.*  sample=200|null  seed=1; for fusion and coherence run=RUN[,RUN...]
-locality:  encoder=FOLDER or hub name  pooling=auto|mean|cls|max  distance=50  batch_size=64  device=auto|cpu|cuda
+locality:  encoder=FOLDER or hub name  pooling=auto|mean|cls|max  distance=50  device=auto|cpu|cuda
 fusion:    rouge=1|2|L  overlap=20  rise=10  bins=10  appears=50  score.tokenizer=default|unicode  score.*
 coherence: model=FOLDER or hub name (a BERT for next-sentence prediction)  device=auto|cpu|cuda
 

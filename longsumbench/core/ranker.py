@@ -16,7 +16,6 @@ from longsumbench.core.bounds import (
     Between,
     Count,
     Device,
-    FractionBelowOne,
     OneOf,
     Seed,
     Text,
@@ -59,9 +58,6 @@ class RankerSettings:
     rank_checkpoint: Text | None = setting(
         None, "sentence encoder of the rankers embedding and embedding_lexrank"
     )
-    damping: FractionBelowOne = setting(
-        0.85, "weight of similar texts in embedding_lexrank", source="Erkan & Radev 2004"
-    )
 
 
 def texts_to_rank(example: Example, unit: str = "paragraph") -> list[str]:
@@ -99,10 +95,6 @@ class EncoderRanker(NetworkRanker):
     @abstractmethod
     def __init__(self, settings: RankerSettings) -> None:
         """Find the encoder, `settings.rank_checkpoint`."""
-
-    @abstractmethod
-    def facts(self) -> dict[str, int]:
-        """Return counts for the record of a run."""
 
 
 class LearnedRanker(NetworkRanker):

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from longsumbench.cache.artifacts import ArtifactCache
 from longsumbench.core import registry
-from longsumbench.core.config import RunConfig, build_settings
+from longsumbench.core.config import build_settings
 from longsumbench.core.documents import Example, Truncation
 from longsumbench.core.run_settings import Decoding, Recipe, Scoring
 from longsumbench.core.settings import defaults_of
@@ -191,18 +191,6 @@ class FitContext:
     stages: ArtifactCache
     scoring: Scoring = field(default_factory=Scoring)
     open_run: Callable[[str], "System"] = _no_runs
-
-    @classmethod
-    def of(
-        cls,
-        splits: Mapping[str, Split],
-        config: RunConfig,
-        stages: ArtifactCache,
-        open_run: Callable[[str], "System"] = _no_runs,
-    ) -> Self:
-        """Take the training and validation split from a dataset's splits by name, the rest from a configuration."""
-        train, validation = splits.get("train"), splits.get("validation")
-        return cls(train, validation, config.train, stages, config.score, open_run)
 
 
 @dataclass

@@ -39,6 +39,7 @@ from longsumbench.core import (
     Sentences,
     Thinned,
 )
+from longsumbench.corpora.reading.clones import Grams, distinct_grams
 from longsumbench.corpora.reading.text_files import lines_of
 from longsumbench.errors import DataError, EnvironmentProblem
 from longsumbench.files import BadFile, parse_json, read_json
@@ -114,7 +115,7 @@ class Annotations:
 def abstract_example(annotations: Annotations, paper: PaperText) -> Thinned:
     """Return the Example whose reference is the abstract."""
     prose = _prose(paper.body_text)
-    abstract = set(_eight_grams(" ".join(paragraph.text for paragraph in paper.abstract)))
+    abstract = distinct_grams([paragraph.text for paragraph in paper.abstract], 8)
     body = [paragraph for paragraph in prose if not _repeats(paragraph.text, abstract)]
     # The experts marked sentences for each aspect; some are marked for several.
     highlighted: set[str] = set()
@@ -182,28 +183,20 @@ def find_tokenized(source: Document, tokenized: Iterable[str]) -> Sentences:
     Sentences that the source does not have are left out.
     """
     text = " ".join(source.sentences())
-    # The positions of `without_blanks` in the text.
-    positions = [position for position, character in enumerate(text) if character != " "]
-    without_blanks = text.replace(" ", "")
     spans = set()
     for sentence in tokenized:
-        characters = "".join(sentence.split())
-        start = without_blanks.find(characters)
-        if start >= 0:
-            spans.add((positions[start], positions[start + len(characters) - 1] + 1))
+        # Any blanks may stand between two characters.
+        characters = " *".join(map(re.escape, "".join(sentence.split())))
+        if match := re.search(characters, text):
+            spans.add(match.span())
     return tuple(text[start:end] for start, end in sorted(spans))
 
 
-def _eight_grams(text: str) -> list[tuple[str, ...]]:
-    words = re.findall(r"\w+", text.lower())
-    return [tuple(words[start : start + 8]) for start in range(len(words) - 7)]
-
-
-def _repeats(paragraph: str, abstract: Collection[tuple[str, ...]]) -> bool:
+def _repeats(paragraph: str, abstract: Grams) -> bool:
     """Return True if over half of a paragraph is in the abstract, or over a third of the abstract in the paragraph."""
-    grams = _eight_grams(paragraph)
-    repeated = [gram for gram in grams if gram in abstract]
-    return 2 * len(repeated) > len(grams) or 3 * len(set(repeated)) > len(abstract)
+    grams = distinct_grams([paragraph], 8)
+    num_shared = len(grams & abstract)
+    return 2 * num_shared > len(grams) or 3 * num_shared > len(abstract)
 
 
 def _read_papers(

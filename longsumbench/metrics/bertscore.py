@@ -6,16 +6,15 @@ from typing import Any, ClassVar
 
 from longsumbench.core import Example, Metric, Scoring
 from longsumbench.errors import EnvironmentProblem, UsageError
-from longsumbench.modeling.checkpoint_files import read_config
 from longsumbench.modeling.checkpoints import (
-    SAFE_LOADING,
     check_finite,
-    load_encoder,
+    load_config,
+    load_with_tokenizer,
     model_folder,
     model_signature,
     reading_checkpoint,
 )
-from longsumbench.modeling.embeddings import check_words, num_positions
+from longsumbench.modeling.embeddings import num_positions
 
 _OPTION, _LAYER_OPTION = "score.bertscore_model", "score.bertscore_layer"
 # Longer than most encoders read: some damaged weights show only in use
@@ -77,14 +76,15 @@ class BertScore(Metric):
 
     def _library_scorer(self) -> Any:
         if self._scorer is None:
+            from transformers import AutoModel
+
             from longsumbench.modeling.nn.device import choose_device
 
             bert_score, option = _library(), self._option()
             folder = model_folder(self.scoring.bertscore_model, _OPTION)
             layer = self._layer()
             # for its checks; the library loads the model again without any
-            tokenizer, network = load_encoder(folder, option)
-            check_words(tokenizer, option)
+            _, network = load_with_tokenizer(AutoModel, folder, option, may_lack="pooler")
             device = str(choose_device(self.scoring.device))
             with reading_checkpoint(option):
                 scorer = bert_score.BERTScorer(
@@ -103,13 +103,11 @@ class BertScore(Metric):
             UsageError: the library knows none for the model, and the setting gives none, or one that does not exist.
         """
         from bert_score.utils import model2layers
-        from transformers import AutoConfig
+        from transformers import AutoModel
 
         name = self.scoring.bertscore_model
-        folder = model_folder(name, _OPTION)
-        read_config(folder)
+        config = load_config(AutoModel, model_folder(name, _OPTION), self._option())
         with reading_checkpoint(self._option()):
-            config = AutoConfig.from_pretrained(folder, **SAFE_LOADING)
             num_layers = int(config.num_hidden_layers)
         layer = self.scoring.bertscore_layer or model2layers.get(name)
         if layer is None or layer > num_layers:

@@ -2,25 +2,22 @@
 
 from collections.abc import Sequence
 from itertools import pairwise
-from typing import Any, ClassVar
+from typing import ClassVar
 
 import numpy as np
 
 from longsumbench import sentences
 from longsumbench.core import Example, Metric, Scoring
+from longsumbench.metrics.pair_classifier import Classifier
 from longsumbench.modeling.checkpoints import (
-    check_finite,
-    check_vocabulary,
-    load_network,
+    load_with_tokenizer,
     model_folder,
     model_signature,
-    read_tokenizer,
     reading_checkpoint,
 )
 from longsumbench.sentences import split_summary
 
 _MODEL_SETTING = "score.coherence_model"
-_BATCH_SIZE = 32  # pairs of sentences
 # Longer than a BERT reads: some damaged weights show only in use
 _TEST_PAIR = "a sentence", "another one " * 300
 _IS_NEXT = 0  # BERT's label for a sentence that follows
@@ -41,7 +38,7 @@ class Coherence(Metric):
 
     def __init__(self, scoring: Scoring) -> None:
         super().__init__(scoring)
-        self._loaded: tuple[Any, Any] | None = None
+        self._loaded: Classifier | None = None
 
     def check(self) -> None:
         """Load the model and score a long pair."""
@@ -50,10 +47,7 @@ class Coherence(Metric):
 
     def score(self, prediction: str, example: Example) -> dict[str, float]:
         """Score one prediction; `coherence` → 0–1 or NaN."""
-        pairs = list(pairwise(split_summary(prediction)))
-        probabilities: list[float] = []
-        for start in range(0, len(pairs), _BATCH_SIZE):
-            probabilities += self._probabilities(pairs[start : start + _BATCH_SIZE])
+        probabilities = self._probabilities(list(pairwise(split_summary(prediction))))
         return {self.name: float(np.mean(probabilities)) if probabilities else np.nan}
 
     def signature(self, n: int) -> str:
@@ -66,37 +60,16 @@ class Coherence(Metric):
 
     def _probabilities(self, pairs: Sequence[tuple[str, str]]) -> list[float]:
         """Return for each pair the probability that the second sentence follows the first."""
-        import torch
-
-        tokenizer, model = self._model()
-        first, second = zip(*pairs, strict=True)
-        longest = min(tokenizer.model_max_length, model.config.max_position_embeddings)
-        texts = tokenizer(
-            list(first),
-            list(second),
-            truncation=True,
-            max_length=longest,
-            padding=True,
-            return_tensors="pt",
-        )
-        with torch.inference_mode():
-            logits = model(**texts.to(model.device)).logits
-        probabilities: list[float] = logits.double().softmax(dim=-1)[:, _IS_NEXT].tolist()
-        check_finite(probabilities, f"{self.setting}={model.name_or_path}")
-        return probabilities
-
-    def _model(self) -> tuple[Any, Any]:
         if self._loaded is None:
             from transformers import AutoModelForNextSentencePrediction
 
             from longsumbench.modeling.nn.device import choose_device
 
             folder = model_folder(self.scoring.coherence_model, self.setting)
-            option = self._option()
-            tokenizer = read_tokenizer(folder, option)
-            model = load_network(
-                AutoModelForNextSentencePrediction, folder, option, other_heads=True
+            tokenizer, network = load_with_tokenizer(
+                AutoModelForNextSentencePrediction, folder, self._option()
             )
-            check_vocabulary(tokenizer, model.config.vocab_size, option)
-            self._loaded = tokenizer, model.to(choose_device(self.scoring.device)).eval()
-        return self._loaded
+            longest = min(tokenizer.model_max_length, network.config.max_position_embeddings)
+            network = network.to(choose_device(self.scoring.device)).eval()
+            self._loaded = Classifier(tokenizer, network, _IS_NEXT, longest)
+        return self._loaded.probabilities(pairs, self._option())

@@ -15,14 +15,12 @@ from numpy.typing import NDArray
 
 from longsumbench.core import Example, Metric, Scoring, SentenceVerdict
 from longsumbench.errors import UsageError
+from longsumbench.metrics.pair_classifier import Classifier
 from longsumbench.modeling.checkpoints import (
-    check_finite,
-    check_vocabulary,
     load_config,
-    load_network,
+    load_with_tokenizer,
     model_digest,
     model_folder,
-    read_tokenizer,
     reading_checkpoint,
     resolved_revision,
     split_revision,
@@ -36,7 +34,6 @@ from longsumbench.sentences import SPLITTER_NAME, split_summary
 _MODEL_SETTING, _LABEL_SETTING = "score.support_model", "score.support_label"
 _LABELS = frozenset(("entailment", "entails", "entailed", "support", "supports", "supported"))
 _TOP_SENTENCES = 3  # LongDocFACTScore
-_BATCH_SIZE = 32  # pairs
 _TEST_PAIR = "a sentence " * 300, "another one"  # longer than most classifiers read
 
 _TokenCounter = Callable[[Sequence[str]], list[int]]
@@ -54,22 +51,6 @@ class Premise(NamedTuple):
     text: str
     source: int
     tokens: int
-
-
-class Classifier(NamedTuple):
-    """A loaded classifier.
-
-    Attributes:
-        label: index of the label for a supported sentence.
-        limit: most tokens of a pair.
-        separator: what joins the texts of a pair; None if the tokenizer encodes them as a pair.
-    """
-
-    tokenizer: Any
-    network: Any
-    label: int
-    limit: int
-    separator: str | None
 
 
 # Begin to read here, with `score`.
@@ -140,26 +121,7 @@ class Support(Metric):
 
     def probabilities(self, pairs: Sequence[tuple[str, str]]) -> list[float]:
         """Return for each pair of a premise and a sentence the probability that the premise supports the sentence."""
-        import torch
-
-        tokenizer, network, label, limit, separator = self._classifier()
-        options = {"truncation": True, "max_length": limit, "padding": True, "return_tensors": "pt"}
-        # pairs of similar length are classified together, which saves padding
-        order = np.argsort([-sum(map(len, pair)) for pair in pairs], kind="stable").tolist()
-        values = np.zeros(len(pairs))
-        for start in range(0, len(order), _BATCH_SIZE):
-            batch = order[start : start + _BATCH_SIZE]
-            texts: tuple[list[str], ...]
-            if separator is None:
-                texts = [pairs[place][0] for place in batch], [pairs[place][1] for place in batch]
-            else:
-                texts = ([separator.join(pairs[place]) for place in batch],)
-            with torch.inference_mode():
-                logits = network(**tokenizer(*texts, **options).to(network.device)).logits
-            values[batch] = logits.double().softmax(dim=-1)[:, label].cpu().numpy()
-        check_finite(values, self._option())
-        probabilities: list[float] = values.tolist()
-        return probabilities
+        return self._classifier().probabilities(pairs, self._option())
 
     @property
     def _top(self) -> int | None:
@@ -208,11 +170,10 @@ class Support(Metric):
             folder, option, kind = self._folder(), self._option(), _network_class()
             config = load_config(kind, folder, option)
             label = entailment_label(config.id2label, self.scoring.support_label, option)
-            tokenizer, safe = read_tokenizer(folder, option), weights_format(folder) != "bin"
-            network = load_network(
-                kind, folder, option, config, other_heads=True, use_safetensors=safe
+            safe = weights_format(folder) != "bin"
+            tokenizer, network = load_with_tokenizer(
+                kind, folder, option, config=config, use_safetensors=safe
             )
-            check_vocabulary(tokenizer, network.config.vocab_size, option)
             limit = min(tokenizer.model_max_length, num_positions(network), MOST_TOKENS)
             # MiniCheck-RoBERTa was trained on texts that its end token joins; for other tokenizers that is a pair
             joined = config.num_labels == 2 and "token_type_ids" not in tokenizer.model_input_names

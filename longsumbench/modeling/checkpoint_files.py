@@ -1,16 +1,20 @@
-"""The JSON files of a checkpoint, read and checked before transformers uses them."""
+"""The files of a checkpoint, read and checked before transformers uses them."""
 
 import re
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from longsumbench.errors import DataError
 from longsumbench.files import BadFile, read_json
 from longsumbench.modeling.gguf_files import gguf_ends
 
+if TYPE_CHECKING:
+    from transformers import PreTrainedModel
+
 FETCH_AGAIN = "fetch or save it again, or give another"  # the advice about a damaged checkpoint
 CONFIG = "config.json"
+SAFETENSORS = "*.safetensors"
 _MOST_LAYERS = 1_000  # the deepest language models have a few hundred
 # names of entries of a configuration → their least and largest values
 _ENTRY_BOUNDS = (
@@ -78,3 +82,18 @@ def read_object(path: Path) -> dict[str, Any]:
         return read_json(path, dict[str, Any])
     except BadFile as error:
         raise DataError(f"not a JSON object ({error}); {FETCH_AGAIN}", path) from error
+
+
+def check_types(folder: Path, network: "PreTrainedModel", shown_as: str) -> None:
+    """Raise DataError if a file has integers for a weight that is a real number; the library would convert them."""
+    from safetensors import safe_open
+
+    real = {name for name, weight in network.named_parameters() if weight.is_floating_point()}
+    for path in folder.glob(SAFETENSORS):
+        with safe_open(path, "pt") as stored:
+            for name in sorted(real.intersection(stored.keys())):
+                kind = stored.get_slice(name).get_dtype()
+                if kind.startswith(("I", "U", "BOOL")):
+                    raise DataError(
+                        f"{shown_as}: the weights {name} are of type {kind}; {FETCH_AGAIN}"
+                    )

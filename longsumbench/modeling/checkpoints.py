@@ -8,7 +8,7 @@ one line that says what is wrong, where, and what to do.
 import hashlib
 import re
 import warnings
-from collections.abc import Callable, Collection, Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from contextlib import contextmanager
 from copy import deepcopy
 from functools import cache, partial
@@ -21,18 +21,15 @@ import numpy as np
 
 from longsumbench.cache.artifacts import check_content, hash_of_file
 from longsumbench.cache.hub import unreachable
-from longsumbench.errors import (
-    DataError,
-    EnvironmentProblem,
-    UsageError,
-    as_suite_error,
-)
+from longsumbench.errors import DataError, EnvironmentProblem, UsageError, as_suite_error
 from longsumbench.interrupts import within_seconds
 from longsumbench.modeling.checkpoint_files import (
     CONFIG,
     FETCH_AGAIN,
+    SAFETENSORS,
     check_entries,
     check_files,
+    check_types,
     read_config,
 )
 from longsumbench.modeling.gguf_files import (
@@ -58,7 +55,7 @@ if TYPE_CHECKING:
 _MODEL_FILES = ("*.json", "*.txt", "*.model", "*.jinja", "*.safetensors")
 # arguments of `from_pretrained`
 SAFE_LOADING = MappingProxyType({"local_files_only": True, "trust_remote_code": False})
-_SAFETENSORS, _PICKLES = "*.safetensors", "pytorch_model*.bin"
+_PICKLES = "pytorch_model*.bin"
 _VOCABULARIES = ("tokenizer.json", "vocab.*", "*.model")  # a tokenizer's folder has one of these
 # runs of each character, on which a tokenizer's expression with nested repetitions would not end
 _TRIAL_TEXT = "a text " + " ".join(50 * chr(code) for code in range(ord(" "), 127))
@@ -117,7 +114,7 @@ def model_folder(
         )
     if weights_format(folder) not in ("safetensors", "bin" if pickled else "safetensors"):
         raise UsageError(
-            f"{setting}={name}: no {_SAFETENSORS} in the model's folder; save it with save_pretrained"
+            f"{setting}={name}: no {SAFETENSORS} in the model's folder; save it with save_pretrained"
         )
     return folder
 
@@ -135,7 +132,7 @@ def weights_format(folder: Path) -> str | None:
     """Return "safetensors", "bin" (a pickle, where there are no safetensors), "GGUF Q4_1" or None (no weights)."""
     if folder.is_file():
         return gguf_weights(folder)
-    if any(folder.glob(_SAFETENSORS)):
+    if any(folder.glob(SAFETENSORS)):
         return "safetensors"
     return "bin" if any(folder.glob(_PICKLES)) else None
 
@@ -207,6 +204,8 @@ def load_network(
             in the network.
         EnvironmentProblem: the network does not fit into memory.
     """
+    from longsumbench.modeling.nn.device import check_memory
+
     check_content(folder)
     config = config or load_config(kind, folder, shown_as)
     with reading_checkpoint(shown_as):
@@ -234,7 +233,7 @@ def load_network(
     if other_heads:
         unexpected = {name for name in unexpected if _is_inside(network, name)}
     check_complete(missing, unexpected, shown_as)
-    _check_types(folder, network, shown_as)
+    check_types(folder, network, shown_as)
     check_weights(network, shown_as)
     if folder.is_file():
         # The weights are dequantized: it is an ordinary network, which can be saved and trained.
@@ -250,21 +249,6 @@ def _is_inside(network: "PreTrainedModel", name: str) -> bool:
     if first == name and base is not network:
         return False
     return first.partition(".")[0] in dict(base.named_children())
-
-
-def _check_types(folder: Path, network: "PreTrainedModel", shown_as: str) -> None:
-    """Raise DataError if a file has integers for a weight that is a real number; the library would convert them."""
-    from safetensors import safe_open
-
-    real = {name for name, weight in network.named_parameters() if weight.is_floating_point()}
-    for path in folder.glob(_SAFETENSORS):
-        with safe_open(path, "pt") as stored:
-            for name in sorted(real.intersection(stored.keys())):
-                kind = stored.get_slice(name).get_dtype()
-                if kind.startswith(("I", "U", "BOOL")):
-                    raise DataError(
-                        f"{shown_as}: the weights {name} are of type {kind}; {FETCH_AGAIN}"
-                    )
 
 
 def load_config(kind: "NetworkClass", folder: Path, shown_as: str) -> Any:
@@ -328,13 +312,11 @@ def read_tokenizer(folder: Path, shown_as: str) -> Any:
 
     check_files(folder)
     check_content(folder)
-    if folder.is_file() and "tokenizer.ggml.tokens" not in read_header(folder):
-        raise UsageError(f"{shown_as} has no tokenizer: give another GGUF file of the model")
     with reading_checkpoint(shown_as):
         try:
             if folder.is_file():
-                return deepcopy(_gguf_tokenizer(folder, hash_of_file(folder)))
-            return within_seconds(_LONGEST_LOADING, lambda: _try_tokenizer(folder))
+                return deepcopy(_gguf_tokenizer(folder, hash_of_file(folder), shown_as))
+            return within_seconds(_LONGEST_LOADING, lambda: _try_tokenizer(folder, shown_as))
         except (OSError, ValueError, ImportError) as error:
             can_read_pieces = is_protobuf_available() and is_sentencepiece_available()
             for path in () if can_read_pieces else folder.glob("*.model"):
@@ -348,29 +330,42 @@ def read_tokenizer(folder: Path, shown_as: str) -> Any:
 
 
 @cache  # takes seconds
-def _gguf_tokenizer(path: Path, sha256: str) -> Any:
-    return within_seconds(LONGEST_GGUF_READING, lambda: _try_tokenizer(path))
+def _gguf_tokenizer(path: Path, sha256: str, shown_as: str) -> Any:
+    return within_seconds(LONGEST_GGUF_READING, lambda: _try_tokenizer(path, shown_as))
 
 
-def _try_tokenizer(folder: Path) -> Any:
+def _try_tokenizer(folder: Path, shown_as: str) -> Any:
     from transformers import AutoTokenizer
 
     with loading_arguments(folder) as arguments:
         tokenizer = AutoTokenizer.from_pretrained(**arguments, **SAFE_LOADING)
     tokenizer.name_or_path = str(folder)
+    check_words(tokenizer, shown_as)
     tokenizer(_TRIAL_TEXT, verbose=False)  # some damage shows only in use
     return tokenizer
 
 
-def load_encoder(folder: Path, shown_as: str) -> tuple[Any, Any]:
-    """Load the tokenizer and the network of an encoder; weights of its unused pooler may be missing.
+def check_words(tokenizer: "PreTrainedTokenizerBase", shown_as: str) -> None:
+    """Check that a tokenizer has words; if a folder has no tokenizer, transformers makes one of special tokens.
 
-    Errors are those of `read_tokenizer` and `load_network`.
+    Raises:
+        UsageError: it has none; the message names the model by `shown_as`.
     """
-    from transformers import AutoModel
+    if len(tokenizer) <= len(set(tokenizer.all_special_ids)):
+        raise UsageError(
+            f"{shown_as} has no tokenizer: add its files, as save_pretrained writes them"
+        )
 
+
+def load_with_tokenizer(
+    kind: "NetworkClass", folder: Path, shown_as: str, **options: Any
+) -> tuple[Any, Any]:
+    """Load the tokenizer and the network of a checkpoint; weights of heads for other tasks are ignored.
+
+    Arguments and errors are those of `read_tokenizer` and `load_network`.
+    """
     tokenizer = read_tokenizer(folder, shown_as)
-    network = load_network(AutoModel, folder, shown_as, may_lack="pooler", other_heads=True)
+    network = load_network(kind, folder, shown_as, other_heads=True, **options)
     with reading_checkpoint(shown_as):
         check_vocabulary(tokenizer, network.config.vocab_size, shown_as)
     return tokenizer, network
@@ -455,33 +450,6 @@ def check_weights(network: "nn.Module", shown_as: str) -> None:
             raise DataError(
                 f"{shown_as}: the weights {name} have numbers that are not finite; {FETCH_AGAIN}"
             )
-
-
-def check_memory(build: Callable[[], Any], shown_as: str) -> None:
-    """Check that a network fits into the free memory; `build` runs on PyTorch's "meta" device, without weights.
-
-    Raises:
-        EnvironmentProblem: it does not fit.
-    """
-    import psutil
-    import torch
-
-    try:
-        with torch.device("meta"):
-            network = build()
-    except Exception as error:
-        if as_suite_error(error):  # the number of bytes exceeds 64 bits
-            raise EnvironmentProblem(
-                f"the weights of {shown_as} fit into no memory: choose smaller ones"
-            ) from error
-        return  # the same error is raised again when the network is built with its weights
-    size = sum(tensor.nbytes for tensor in (*network.parameters(), *network.buffers()))
-    free = psutil.virtual_memory().available
-    if size > free:
-        raise EnvironmentProblem(
-            f"the weights of {shown_as} need {size / 1e9:,.1f} GB of memory, {free / 1e9:,.1f} GB"
-            " are free: choose smaller ones, or free some memory"
-        )
 
 
 @contextmanager

@@ -1,6 +1,6 @@
-"""Rankers that compare the vectors of a pretrained sentence encoder.
+"""Pretrained sentence encoders, and rankers that compare their vectors.
 
-    texts --VectorRanker.vectors--> vectors of length 1 --cosines--> scores
+    texts --SentenceEncoder--> vectors of length 1 --cosines--> scores
 
 An encoder is a folder, or a name on the hub, with a network such as BERT and a tokenizer. What sentence-transformers
 adds to it (pooling, longest text, prompts) is read from its JSON files, without that library. Torch is imported when
@@ -10,38 +10,34 @@ the first text is encoded.
 import logging
 import re
 from collections.abc import Sequence
-from dataclasses import dataclass, field
-from functools import cached_property
+from dataclasses import dataclass, field, replace
+from functools import cached_property, lru_cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar
-from zipfile import BadZipFile
 
 import numpy as np
 from numpy.typing import NDArray
 
 from longsumbench import core
-from longsumbench.cache.artifacts import user_cache
 from longsumbench.errors import DataError, UsageError
-from longsumbench.files import BadFile, as_type, digest, read_json, replaced_file
+from longsumbench.files import BadFile, as_type, read_json
 from longsumbench.modeling import checkpoints
 from longsumbench.modeling.ranking import check_title, lexrank_of_vectors
 
 if TYPE_CHECKING:
     from torch import Tensor
-    from transformers import PreTrainedModel, PreTrainedTokenizerBase
+    from transformers import PreTrainedModel
 
 _log = logging.getLogger(__name__)
 
 MOST_TOKENS = 8_192  # of a text, for a network that names no limit
-_SETTING = "rank_checkpoint"
 _BATCH_SIZE = 32  # texts, as in sentence-transformers
 _POOLING_FILE = "1_Pooling/config.json"
 _FORM_FILES = ("sentence_bert_config.json", "config_sentence_transformers.json", _POOLING_FILE)
 _MODULES = ("Transformer", "Pooling", "Normalize")
-_POOLINGS = ("mean", "cls", "max")
+POOLINGS = ("mean", "cls", "max")
 _TEXT_PROMPTS = ("document", "passage")
 _WORD_CHARACTER = re.compile(r"\w")
-_Vectors = NDArray[np.floating[Any]]
 
 
 @dataclass(frozen=True)
@@ -51,12 +47,14 @@ class EncoderForm:
     Attributes:
         pooling_mode: "mean" of the states of all tokens, "max" of each dimension, or "cls", the first token's state.
         max_seq_length: most tokens of a text, with special tokens; None: as many as the network reads.
+        do_lower_case: True to read lower-cased texts.
         prompts: name → beginning of a text: "query" of titles and queries, "document" or "passage" of other texts.
         default_prompt_name: the prompt of texts without their own.
     """
 
     pooling_mode: str = "mean"
     max_seq_length: int | None = None
+    do_lower_case: bool = False
     prompts: dict[str, str] = field(default_factory=dict)
     default_prompt_name: str | None = None
 
@@ -68,10 +66,13 @@ class EncoderForm:
         return ""
 
 
-def read_encoder_form(folder: Path, shown_as: str) -> EncoderForm:
+def read_encoder_form(folder: Path, shown_as: str, pooling: str | None = None) -> EncoderForm:
     """Read the files of sentence-transformers in an encoder's folder; without them, pooling is by the mean.
 
-    `shown_as` is the encoder in messages.
+    Args:
+        folder: of the encoder.
+        shown_as: the encoder in messages.
+        pooling: the pooling to use instead of that of the files.
 
     Raises:
         UsageError: the encoder has another pooling, or further layers.
@@ -86,14 +87,15 @@ def read_encoder_form(folder: Path, shown_as: str) -> EncoderForm:
         if (folder / "modules.json").is_file():
             modules = read_json(folder / "modules.json", list[dict[str, Any]])
         form = as_type({"pooling_mode": _named_modes(described), **described}, EncoderForm)
+        form = replace(form, pooling_mode=pooling or form.pooling_mode)
     except BadFile as error:
         raise DataError(
             f"{shown_as}: a file of sentence-transformers is damaged ({error})"
         ) from error
     others = {str(module.get("type")).rpartition(".")[2] for module in modules}.difference(_MODULES)
-    if others or form.pooling_mode not in _POOLINGS:
+    if others or form.pooling_mode not in POOLINGS:
         part = " and ".join(sorted(others)) or f"pooling by {form.pooling_mode}"
-        choices = f"{' and '.join(_MODULES)}, by {', '.join(_POOLINGS)}"
+        choices = f"{' and '.join(_MODULES)}, by {', '.join(POOLINGS)}"
         raise UsageError(
             f"{shown_as} has {part}, and the suite has {choices}: choose another encoder"
         )
@@ -109,10 +111,19 @@ def _named_modes(described: dict[str, Any]) -> str:
     return " and ".join(modes) or "mean"
 
 
-class VectorRanker(core.EncoderRanker):
-    """Base class of the rankers that compare vectors of a sentence encoder.
+class SentenceEncoder:
+    """A pretrained encoder: texts → vectors. The network is loaded when the first text is encoded.
 
-    The network is loaded when a text is encoded that is not in the cache.
+    Args:
+        name: folder, or name on the hub.
+        setting: the setting with this value, for messages ("rank_checkpoint").
+        pooling: as in `EncoderForm`; None: as its files say.
+
+    Attributes:
+        name: of the model, without other folders.
+        device: where it runs ("auto", "cpu", "cuda").
+        signature: what decides the vectors: the digest of its files, and the pooling.
+        num_cut: number of texts so far that were longer than it reads.
 
     Raises:
         UsageError: the encoder does not exist, or the suite cannot use it.
@@ -120,29 +131,20 @@ class VectorRanker(core.EncoderRanker):
         DataError: a file is damaged.
     """
 
-    version: ClassVar[int] = 1
-
-    def __init__(self, settings: core.RankerSettings) -> None:
-        self.device, self.damping = settings.device, settings.damping
-        name = settings.rank_checkpoint
-        self.folder = checkpoints.model_folder(name, _SETTING, more=(_POOLING_FILE,))
-        self.shown_as = f"{_SETTING}={self.folder}"
-        self.form = read_encoder_form(self.folder, self.shown_as)
-        # tokens beyond the longest text that the encoder reads
-        self.num_cut = 0
-
-    @property
-    def identity(self) -> str:
-        """The version, the digest of the encoder's files, and the pooling, whose file is in a folder below."""
-        digest_of_files = checkpoints.model_digest(self.folder)
-        return f"{self.version} {digest_of_files} {self.form.pooling_mode}"
-
-    def facts(self) -> dict[str, int]:
-        """Return the number of tokens of the texts so far that the encoder did not read."""
-        return {"encoder_tokens_cut": self.num_cut}
+    def __init__(
+        self, name: str | None, setting: str, device: str = "auto", pooling: str | None = None
+    ) -> None:
+        self.folder = checkpoints.model_folder(name, setting, more=(_POOLING_FILE,))
+        self.shown_as = f"{setting}={self.folder}"
+        self.form = read_encoder_form(self.folder, self.shown_as, pooling)
+        self.name, self.device, self.num_cut = Path(str(name)).name, device, 0
+        # A text and a query, which a system may ask about again for the next part of a summary.
+        self._encode_once = lru_cache(maxsize=2)(self._encode)
+        # The file of the pooling is in a folder below, which the digest leaves out.
+        self.signature = f"{checkpoints.model_digest(self.folder)}|pooling:{self.form.pooling_mode}"
 
     @cached_property
-    def _encoder(self) -> tuple[Any, Any, int]:
+    def _network(self) -> tuple[Any, Any, int]:
         """The tokenizer, the network, and the most tokens of a text, with special tokens."""
         from transformers import AutoModel
 
@@ -150,13 +152,15 @@ class VectorRanker(core.EncoderRanker):
         if config.is_encoder_decoder or checkpoints.is_language_model(config):
             kind = f"a model that writes text ('{config.model_type}')"
             raise UsageError(f"{self.shown_as} is {kind}: give an encoder of sentences")
-        tokenizer, network = checkpoints.load_encoder(self.folder, self.shown_as)
-        check_words(tokenizer, self.shown_as)
+        # The encoder's own pooler is not used.
+        tokenizer, network = checkpoints.load_with_tokenizer(
+            AutoModel, self.folder, self.shown_as, may_lack="pooler"
+        )
         tokenizer.padding_side = "right"
         limit = min(tokenizer.model_max_length, num_positions(network))
         return tokenizer, network.float().eval(), min(limit, self.form.max_seq_length or limit)
 
-    def vectors(self, texts: Sequence[str], *prompt_names: str) -> NDArray[np.float64]:
+    def __call__(self, texts: Sequence[str], *prompt_names: str) -> NDArray[np.float64]:
         """Return the vectors of texts, in their order: [texts, dimensions].
 
         A vector has length 1; that of a text without words is 0. It depends on no other text, up to the rounding of
@@ -175,46 +179,25 @@ class VectorRanker(core.EncoderRanker):
         # Sorted, so that batches, and so rounding, do not depend on the order; the longest first, which shows at once
         # if they do not fit into memory.
         distinct = sorted(set(stripped), key=lambda text: (-len(text), text))
-        vectors, num_cut = self._stored(prompt, distinct)
-        if num_cut and not self.num_cut:
-            _log.warning(
-                f"{self.shown_as} reads only the beginning of some texts: they are too long"
-            )
-        self.num_cut += num_cut
-        vectors = vectors.astype(np.float64)
+        vectors = self._encode_once(prompt, tuple(distinct))
         norms = np.linalg.norm(vectors, axis=1, keepdims=True)
         unit_vectors = dict(zip(distinct, vectors / np.where(norms > 0, norms, 1), strict=True))
         return np.stack([unit_vectors[text] for text in stripped])
 
-    def _stored(self, prompt: str, texts: Sequence[str]) -> tuple[_Vectors, int]:
-        """Return what `_encode` returns, from the cache if it is there.
-
-        All vectors of an encoder are in one stage, a file for each example: to encode takes seconds, to read 1 ms.
-        """
-        folder = user_cache().get("vectors", {"encoder": self.identity}, lambda partial: None)
-        path = folder / f"{digest([prompt, *texts])[:32]}.npz"
-        try:
-            with path.open("rb") as file, np.load(file) as content:
-                return content["vectors"], int(content["num_cut"])
-        except (OSError, ValueError, KeyError, EOFError, BadZipFile):
-            pass  # missing or damaged: the texts are encoded again
-        vectors, num_cut = self._encode(prompt, texts)
-        with replaced_file(path) as new_file:
-            np.savez(new_file, vectors=vectors, num_cut=num_cut)
-        return vectors, num_cut
-
-    def _encode(self, prompt: str, texts: Sequence[str]) -> tuple[_Vectors, int]:
-        """Return the vectors of texts, of any length, and how many of their tokens were cut."""
+    def _encode(self, prompt: str, texts: Sequence[str]) -> NDArray[np.float64]:
+        """Return the vectors of texts, of any length; report the first text that is cut."""
         import torch
 
         from longsumbench.modeling.nn.device import choose_device
 
-        tokenizer, network, limit = self._encoder
+        tokenizer, network, limit = self._network
         network.to(choose_device(self.device))
         begun = [prompt + text for text in texts]
+        if self.form.do_lower_case:
+            begun = [text.lower() for text in begun]
         pooled = []
         with checkpoints.reading_checkpoint(self.shown_as), torch.inference_mode():
-            lengths = np.array([len(ids) for ids in tokenizer(begun, verbose=False)["input_ids"]])
+            lengths = [len(ids) for ids in tokenizer(begun, verbose=False)["input_ids"]]
             for start in range(0, len(begun), _BATCH_SIZE):
                 batch = tokenizer(
                     begun[start : start + _BATCH_SIZE],
@@ -226,10 +209,36 @@ class VectorRanker(core.EncoderRanker):
                 states = network(**batch).last_hidden_state
                 mode = self.form.pooling_mode
                 pooled.append(pool_states(states, batch["attention_mask"], mode).cpu().numpy())
-        vectors = np.concatenate(pooled)
+        num_cut = sum(length > limit for length in lengths)
+        if num_cut and not self.num_cut:
+            _log.warning(
+                f"{self.shown_as} reads only the beginning of some texts: they are too long"
+            )
+        self.num_cut += num_cut
+        vectors: NDArray[np.float64] = np.concatenate(pooled).astype(np.float64)
         checkpoints.check_finite(vectors, self.shown_as)
-        has_words = [_WORD_CHARACTER.search(text) is not None for text in texts]
-        return vectors * np.array(has_words)[:, None], int(np.maximum(lengths - limit, 0).sum())
+        vectors[[_WORD_CHARACTER.search(text) is None for text in texts]] = 0
+        return vectors
+
+
+class VectorRanker(core.EncoderRanker):
+    """Base class of the rankers that compare vectors of a `SentenceEncoder`; errors are those of it."""
+
+    version: ClassVar[int] = 1
+
+    def __init__(self, settings: core.RankerSettings) -> None:
+        self.device = settings.device
+        self.encoder = SentenceEncoder(settings.rank_checkpoint, "rank_checkpoint")
+
+    @property
+    def identity(self) -> str:
+        """The version, and what decides the vectors."""
+        return f"{self.version} {self.encoder.signature}"
+
+    def vectors(self, texts: Sequence[str], *prompt_names: str) -> NDArray[np.float64]:
+        """Return the vectors of texts, as the encoder does, on the ranker's device."""
+        self.encoder.device = self.device
+        return self.encoder(texts, *prompt_names)
 
 
 class EmbeddingRanker(VectorRanker):
@@ -258,7 +267,7 @@ class EmbeddingLexRank(VectorRanker):
         """Score paragraphs: [paragraphs], as `lexrank_of_vectors`."""
         if not paragraphs:
             return np.zeros(0)
-        return lexrank_of_vectors(self.vectors(paragraphs, *_TEXT_PROMPTS), self.damping)
+        return lexrank_of_vectors(self.vectors(paragraphs, *_TEXT_PROMPTS))
 
 
 def pool_states(states: "Tensor", mask: "Tensor", pooling: str) -> "Tensor":
@@ -275,18 +284,6 @@ def pool_states(states: "Tensor", mask: "Tensor", pooling: str) -> "Tensor":
     if pooling == "max":
         return states.masked_fill(is_padding, -np.inf).amax(dim=1)
     return states.masked_fill(is_padding, 0).sum(dim=1) / mask.sum(dim=1, keepdim=True)
-
-
-def check_words(tokenizer: "PreTrainedTokenizerBase", shown_as: str) -> None:
-    """Check that a tokenizer has words; if a folder has no tokenizer, transformers makes one of special tokens.
-
-    Raises:
-        UsageError: it has none; the message names the model by `shown_as`.
-    """
-    if len(tokenizer) <= len(set(tokenizer.all_special_ids)):
-        raise UsageError(
-            f"{shown_as} has no tokenizer: add its files, as save_pretrained writes them"
-        )
 
 
 def num_positions(network: "PreTrainedModel") -> int:

@@ -9,7 +9,6 @@ from functools import cache
 from io import StringIO
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from textwrap import shorten
 from typing import Any
 
 from longsumbench.cache.artifacts import hash_of_file
@@ -19,7 +18,6 @@ from longsumbench.interrupts import within_seconds
 LLAMA_CPP = "let a llama.cpp server read it, with model.engine=api model.base_url=…"
 # seconds; the library reads a large vocabulary in minutes on a busy machine, and some damaged headers without an end
 LONGEST_GGUF_READING = 300.0
-_LONGEST_NAMES = 200  # characters, of files in a message
 # architectures whose scaled positions transformers reads; of others it ignores them
 _SCALED = ("gpt-oss", "gemma4")
 
@@ -38,8 +36,9 @@ def find_gguf(path: Path, shown_as: str) -> Path | None:
     if not files or any(path.glob("*.safetensors")) or any(path.glob("*.bin")):
         return None
     if len(files) > 1:
-        names = shorten(", ".join(file.name for file in files), _LONGEST_NAMES, placeholder=" …")
-        raise UsageError(f"{shown_as} has several GGUF files ({names}): give the path of one")
+        raise UsageError(
+            f"{shown_as} has {len(files)} GGUF files: give the path of one, such as {files[0]}"
+        )
     return files[0]
 
 

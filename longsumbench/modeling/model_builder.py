@@ -12,6 +12,7 @@ from longsumbench.modeling import checkpoints, tokenizer as tokenization
 from longsumbench.modeling.checkpoint_files import FETCH_AGAIN
 from longsumbench.modeling.generation import check_special_tokens
 from longsumbench.modeling.neural_config import NeuralConfig
+from longsumbench.modeling.nn.device import check_memory
 from longsumbench.modeling.nn.initialization import xavier
 from longsumbench.modeling.unit_reader import UnitReader
 
@@ -105,7 +106,7 @@ class ModelBuilder:
             EnvironmentProblem: the model does not fit into memory.
         """
         folder = self.config.initial_folder()
-        checkpoints.check_memory(lambda: self.build(reader), f"model={self.config.name}")
+        check_memory(lambda: self.build(reader), f"model={self.config.name}")
         model = self.build(reader)
         if folder:
             _, initial = self.open(folder)

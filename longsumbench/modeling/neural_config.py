@@ -1,7 +1,7 @@
 """What the settings of all neural systems have in common. Imports no torch."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Annotated, Any, ClassVar
 
@@ -189,8 +189,10 @@ class RankedConfig(NeuralConfig):
     def ranker_settings(self) -> core.RankerSettings:
         """Return the settings of a learned ranker; one of snippets learns from paragraphs."""
         unit = self.unit if self.unit in core.RANKABLE_UNITS else "paragraph"
-        sizes = self.ranker_dimension, self.ranker_steps, self.ranker_batch_size
-        vocabulary_size = super().ranker_settings().vocabulary_size
-        return core.RankerSettings(
-            *sizes, vocabulary_size, unit, rank_checkpoint=self.rank_checkpoint
+        return replace(
+            super().ranker_settings(),
+            dimension=self.ranker_dimension,
+            steps=self.ranker_steps,
+            batch_size=self.ranker_batch_size,
+            unit=unit,
         )

@@ -87,7 +87,7 @@ def lexrank(paragraphs: Sequence[str], damping: float = _DAMPING) -> core.Scores
     grow with the words, not with the pairs of paragraphs. The damping d is from 0 to below 1; 0 gives equal scores.
     Scores are positive, with sum 1 up to rounding.
     """
-    vectors = _normalized(tfidf(paragraphs))
+    vectors = tfidf_vectors(paragraphs)
     by_word = vectors.T.tocsr()
     is_zero = np.diff(vectors.indptr) == 0
 
@@ -99,22 +99,21 @@ def lexrank(paragraphs: Sequence[str], damping: float = _DAMPING) -> core.Scores
     return _central_scores(multiply, len(paragraphs), damping)
 
 
-def lexrank_of_vectors(vectors: NDArray[np.float64], damping: float = _DAMPING) -> core.Scores:
+def lexrank_of_vectors(vectors: NDArray[np.float64]) -> core.Scores:
     """Score texts by LexRank, as `lexrank`, over the cosines of their vectors; negative cosines count as 0.
 
     Time and memory grow with the pairs of texts.
 
     Args:
         vectors: of length 1, or 0, which is similar to itself only: [texts, dimensions].
-        damping: as in `lexrank`.
     """
     cosines = np.maximum(vectors @ vectors.T, 0)
     np.fill_diagonal(cosines, 1)
-    return _central_scores(cosines.__matmul__, len(vectors), damping)
+    return _central_scores(cosines.__matmul__, len(vectors))
 
 
 def _central_scores(
-    multiply: Callable[[core.Scores], core.Scores], size: int, damping: float
+    multiply: Callable[[core.Scores], core.Scores], size: int, damping: float = _DAMPING
 ) -> core.Scores:
     """Return the solution p of LexRank's equation; `multiply` is the product with the similarities of `size` texts."""
     if not size:
@@ -132,7 +131,7 @@ def similarities(paragraphs: Sequence[str]) -> NDArray[np.float64]:
 
     The matrix is symmetric, each value 0–1. The diagonal is 1, also for a zero vector.
     """
-    vectors = _normalized(tfidf(paragraphs))
+    vectors = tfidf_vectors(paragraphs)
     # rounding errors can exceed 1
     cosines: NDArray[np.float64] = np.minimum((vectors @ vectors.T).toarray(), 1)
     np.fill_diagonal(cosines, 1)
@@ -148,6 +147,11 @@ def tfidf(paragraphs: Sequence[str]) -> Any:
     """
     counts = _count_words(paragraphs)
     return _weighted(counts, among=counts)
+
+
+def tfidf_vectors(paragraphs: Sequence[str]) -> Any:
+    """Return the `tfidf` weights of each paragraph as a vector of length 1, or of zeros."""
+    return _normalized(tfidf(paragraphs))
 
 
 def rank(scores: Sequence[float] | core.Scores) -> list[int]:
@@ -261,7 +265,7 @@ def score_by(
         missing = f"example '{example.id}' has no title and no query, and {setting} needs one"
         name = setting.partition("=")[0]
         unranked = "" if name == "model.selector" else f"{core.UNRANKED}, "
-        choices = f"choose {name}={unranked}lexrank or lstm, or give it a title"
+        choices = f"choose {name}={unranked}lexrank, embedding_lexrank or lstm, or give it a title"
         raise UsageError(f"{missing}: {choices}") from problem
 
 
@@ -283,11 +287,6 @@ class Ranking:
         self.setting = setting
         # set by `prepare` and `load`; one that does not learn also by its first use
         self.ranker: core.Ranker | None = None
-
-    @property
-    def learned(self) -> core.LearnedRanker | None:
-        """The fitted ranker if it learns, else None."""
-        return self.ranker if isinstance(self.ranker, core.LearnedRanker) else None
 
     @property
     def network(self) -> core.NetworkRanker | None:
@@ -343,19 +342,15 @@ class Ranking:
         if self.network:
             self.network.device = device
 
-    def facts(self) -> dict[str, Any]:
-        """Return what a ranker with an encoder counted, for the record."""
-        return self.ranker.facts() if isinstance(self.ranker, core.EncoderRanker) else {}
-
     def fitted_identity(self) -> dict[str, Any]:
         """Return the identity of a ranker with a network that is ready."""
         return {"ranker": self.network.identity} if self.network else {}
 
     def save(self, folder: Path) -> None:
         """Save a learned ranker in the folder `ranker/` of a checkpoint."""
-        if self.learned:
+        if isinstance(self.ranker, core.LearnedRanker):
             (folder / "ranker").mkdir(exist_ok=True)
-            self.learned.save(folder / "ranker")
+            self.ranker.save(folder / "ranker")
 
     def load(self, folder: Path) -> None:
         """Load what `save` wrote.

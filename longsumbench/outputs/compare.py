@@ -366,7 +366,7 @@ def compare(
     check_value("--examples", examples, Between(0, 10**6))
     if len(runs) < 2:
         raise UsageError("name two or more runs; the others are compared with the first")
-    results = Results(Path(results_dir).expanduser())
+    results = Results.at(results_dir)
     # The runs may have scored other examples, but not other texts, nor in another way
     opened = tuple(open_run(run, results) for run in runs)
     for place, run in enumerate(opened):

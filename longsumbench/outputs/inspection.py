@@ -284,7 +284,7 @@ def inspect(
         UsageError: no run, or several, match, or the example is unknown.
         DataError: a file of the run is missing or damaged.
     """
-    return inspect_example(run, str(example), Results(Path(results_dir).expanduser()))
+    return inspect_example(run, str(example), Results.at(results_dir))
 
 
 def overlap_page(inspection: Inspection) -> str:

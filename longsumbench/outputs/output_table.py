@@ -27,7 +27,7 @@ def load_outputs(run: str | Path | RunRecord, results_dir: str | Path = "results
         UsageError: no run, or several, match.
         DataError: a file of the run is missing or damaged.
     """
-    opened = open_run(run, Results(Path(results_dir).expanduser()))
+    opened = open_run(run, Results.at(results_dir))
     split = split_read_by(opened.folder, opened.record)
     texts = {}
     if split is not None:

@@ -53,9 +53,7 @@ def rank_recall_page(job: Job) -> Page:
     trainings = []
     for seed in seeds:
         settings = build_options(job, RankRecallSettings, seed=seed.strip())
-        shared = ("unit", "rank_checkpoint", "seed", "device")
-        inherited = {name: vars(settings)[name] for name in shared}
-        ranker = build_settings(RankerSettings, {**inherited, **options}, _RANKER)
+        ranker = build_settings(RankerSettings, {**settings.shared(), **options}, _RANKER)
         trainings.append((settings, ranker))
     datasets, conditions = read_datasets(job)
     recalls: _Recalls = {}

@@ -21,14 +21,14 @@ def fit_context(
     splits: Mapping[str, core.Split], config: core.RunConfig, stages: ArtifactCache
 ) -> core.FitContext:
     """Return what a system is fitted with; it can use the finished runs of the results folder."""
-    results = Results(Path(config.results_dir).expanduser())
-    return core.FitContext.of(splits, config, stages, partial(_open_run, results))
+    results = Results.at(config.results_dir)
 
+    def open_run(name: str) -> core.System:
+        _, _, load = find_checkpoint(results.find(name), results)
+        return load()
 
-def _open_run(results: Results, run: str) -> core.System:
-    """Return the system of a finished run, given its id or its folder; errors are those of `find_checkpoint`."""
-    _, _, load = find_checkpoint(results.find(run), results)
-    return load()
+    train, validation = splits.get("train"), splits.get("validation")
+    return core.FitContext(train, validation, config.train, stages, config.score, open_run)
 
 
 def find_used_run(run: str, results: Results) -> tuple[str, core.SystemConfig]:
@@ -85,7 +85,7 @@ def find_checkpoint(
     decode = recorded_decoding(record)
     if not (weights / "system.json").is_file():
         if not needs_training(read_run_config(run)):
-            return run, decode, partial(system_of_run, run, results)
+            return run, decode, partial(_system_of_run, run, results)
         gone = (
             f"the checkpoint of {run} is no longer in the cache: run it again with overwrite=true"
         )
@@ -144,12 +144,17 @@ def open_system(folder: Path, settings: Mapping[str, Any] | None = None) -> core
     return system
 
 
-def system_of_run(folder: Path, results: Results) -> core.System:
+def _system_of_run(folder: Path, results: Results) -> core.System:
     """Return the system of a run that trained nothing, made again from its texts; errors are those of a run."""
-    config, stages = read_run_config(folder), user_cache()
+    config = read_run_config(folder)
     config.results_dir = f"{results.root}"
-    system, texts = core.new_system(config.model), load_texts(config.dataset, stages)
-    system.fit(fit_context(texts.splits, config, stages))
+    return fitted_system(config, load_texts(config.dataset, user_cache()).splits)
+
+
+def fitted_system(config: core.RunConfig, splits: Mapping[str, core.Split]) -> core.System:
+    """Return the system of a configuration, fitted to splits by name; errors are those of `System.fit`."""
+    system = core.new_system(config.model)
+    system.fit(fit_context(splits, config, user_cache()))
     return system
 
 

@@ -129,12 +129,6 @@ def estimate_point(config: RunConfig) -> RunCost:
     )
 
 
-def describe_hours(config: RunConfig) -> str:
-    """Return a line with the time that a run takes on this machine, for one that takes long."""
-    shown = format_rough_time(3_600 * estimate_point(config).hours(measured_rate()))
-    return f"{config.model.name} on {config.dataset.name} at scale={config.scale}: about {shown} here (see --estimate)"
-
-
 def estimate_cost(config: RunConfig, sizes: TextSizes, multi_document: bool) -> RunCost:
     """Estimate a run on texts of some size. Baselines without a network cost nothing.
 

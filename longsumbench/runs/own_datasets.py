@@ -127,4 +127,4 @@ def load_run(run: str | Path | RunRecord, results_dir: str | Path = "results") -
         UsageError: no run, or several, match.
         DataError: the record is damaged.
     """
-    return RunRecord.read(Results(Path(results_dir).expanduser()).find(run))
+    return RunRecord.read(Results.at(results_dir).find(run))

@@ -30,7 +30,6 @@ from longsumbench.runs.environment import (
     reset_peak_memory,
     write_environment,
 )
-from longsumbench.runs.estimate import describe_hours
 from longsumbench.runs.plan import Point
 from longsumbench.runs.predictions import (
     Writer,
@@ -116,7 +115,7 @@ def key_of_run(config: core.RunConfig, texts: Texts, outputs: str = "") -> core.
 
 def needs_no_work(config: core.RunConfig) -> bool:
     """Return True if a run is finished and has all that its configuration asks for. Reads its texts if runs exist."""
-    root = results.Results(Path(config.results_dir).expanduser())
+    root = results.Results.at(config.results_dir)
     with suppress(SuiteError, OSError):  # its process reports the problem
         runs = root.run_folders(config.dataset.name, f"{config.model.name}/*")
         if not config.overwrite and any((folder / "record.json").is_file() for folder in runs):
@@ -153,9 +152,6 @@ def _carry_out(
     scoring.warn_of_other_scripts(config.score, split)
     results.write_run_config(config, folder)
     write_environment(workdir)
-    # Elsewhere the user typed the scale
-    if started_in.gpu and config.train.device != "cpu":
-        _log_hours(config)
     with (
         share_run(folder, config.train.device) if model.capabilities.shares_work else nullcontext()
     ):
@@ -192,15 +188,6 @@ def _carry_out(
     )
     record.write(folder)
     return record
-
-
-def _log_hours(config: core.RunConfig) -> None:
-    """Say how long a training at the paper's scale takes."""
-    if config.scale == "paper" and config.train.max_steps and "train" in config.model.decided_by:
-        try:
-            _log.info(describe_hours(config))
-        except Exception as error:  # the run does not depend on it
-            _log.debug(f"hours not estimated ({error})")
 
 
 def _costs_of(point: Point, summaries: Sequence[core.Summary], workdir: Path) -> RunCosts:

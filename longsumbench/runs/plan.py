@@ -14,7 +14,6 @@ from collections.abc import Iterator, Sequence, Set
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass, field, fields
 from functools import cache, partial
-from pathlib import Path
 
 from hydra.core.global_hydra import GlobalHydra
 from hydra.core.override_parser.overrides_parser import OverridesParser
@@ -307,7 +306,7 @@ def _settle_point(
     _check_evidence(config.model, config.decode)
     core.check_search(config.model, config.decode)
     core.check_trained_part(config.model, config.train, config.decode)
-    results = Results(Path(config.results_dir).expanduser())
+    results = Results.at(config.results_dir)
     config.model.name_used_runs(partial(find_used_run, results=results))
     try:
         key = core.RunKey.of(config)

@@ -63,6 +63,11 @@ class Results:
     )  # of each bundle
 
     @classmethod
+    def at(cls, results_dir: str | Path) -> Self:
+        """Return the results in a folder, which need not exist."""
+        return cls(Path(results_dir).expanduser())
+
+    @classmethod
     def writable(cls, results_dir: str, setting: str = "results_dir=") -> Self:
         """Create a results folder, if needed; raise EnvironmentProblem, which names the setting, if it cannot."""
         return cls(writable_folder(Path(results_dir).expanduser(), setting))

@@ -19,7 +19,6 @@ from tqdm import tqdm
 from yaml import YAMLError  # type: ignore[import-untyped] # not annotated
 
 from longsumbench import core
-from longsumbench.cache.artifacts import user_cache
 from longsumbench.corpora import own_files
 from longsumbench.errors import (
     UsageError,
@@ -28,7 +27,7 @@ from longsumbench.errors import (
 )
 from longsumbench.formatting import for_stdout, format_count
 from longsumbench.progress import Progress
-from longsumbench.runs.checkpoints import find_checkpoint, fit_context, needs_training
+from longsumbench.runs.checkpoints import find_checkpoint, fitted_system, needs_training
 from longsumbench.runs.evidence import num_wanted
 from longsumbench.runs.overrides import format_overrides
 from longsumbench.runs.plan import plan
@@ -159,9 +158,7 @@ def load_system(
         UsageError: there is no such checkpoint, or a setting is unknown or invalid.
         DataError: the checkpoint is damaged.
     """
-    return find_system(
-        run, format_overrides(settings), Results(Path(results_dir).expanduser()), "none"
-    )[0].fitted()
+    return find_system(run, format_overrides(settings), Results.at(results_dir), "none")[0].fitted()
 
 
 @dataclass(frozen=True)
@@ -196,7 +193,7 @@ def find_system(
         isinstance(run, str) and run in names and not any(Path(run).glob("*.json"))
     ):  # no checkpoint, no run
         config = plan_by_name(run, settings, evidence, results)
-        return FoundSystem(run, config.decode, partial(system_by_name, config)), files
+        return FoundSystem(run, config.decode, partial(fitted_system, config, {})), files
     if not isinstance(run, RunRecord):
         _check_is_no_text(str(run), files)
     folder, usual, load = find_checkpoint(run, results)
@@ -384,10 +381,3 @@ def plan_by_name(
             f"model.length={_USUAL_LENGTH} words, as no training texts say how long a summary is; type another"
         )
     return config
-
-
-def system_by_name(config: core.RunConfig) -> core.System:
-    """Return the system of `plan_by_name`, ready to summarize; errors are those of `System.fit`."""
-    system = core.new_system(config.model)
-    system.fit(fit_context({}, config, user_cache()))
-    return system

@@ -151,7 +151,7 @@ def _update_tables(launch: Launch, swept: Sequence[str], show: _Show) -> None:
     names = {record.key.dataset for record in launch.finished}
     ran = {record.run_id for record in launch.finished}
     for root in sorted({point.config.results_dir for point in launch.points}):
-        results = Results(Path(root).expanduser())
+        results = Results.at(root)
         for name in sorted(names & set(results.datasets())):
             table = update_table(results, name, redraw=False)
             curves = []

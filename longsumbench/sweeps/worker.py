@@ -7,7 +7,6 @@ import time
 from collections.abc import Callable
 from contextlib import redirect_stderr, redirect_stdout
 from dataclasses import dataclass, field, replace
-from pathlib import Path
 from typing import Any
 
 from longsumbench.cache.locks import exclusive_lock
@@ -106,7 +105,7 @@ class PointTask:
         point = replace(self.point, since=since)
         with watching_progress(self._noting(state)), time_limit(config.timeout_minutes, alone):
             records = [run_point(point), *score_baselines(point, self.baseline_ids, failed)]
-        results = Results(Path(config.results_dir).expanduser())
+        results = Results.at(config.results_dir)
         mean = measured_mean(records[0], records[0].evaluation.ranked_by)
         reasons = [f"baseline {name}: {why}" for name, why in failed.items()]
         return replace(

@@ -309,7 +309,7 @@ def leaderboard(dataset: str | None = None, results_dir: str | Path = "results")
     """
     import pandas as pd
 
-    results = Results(Path(results_dir).expanduser())
+    results = Results.at(results_dir)
     frames = []
     for name in find_datasets(results, dataset):
         frames.append(TableView(update_table(results, name)).frame())
@@ -327,7 +327,7 @@ def leaderboard_figure(dataset: str, results_dir: str | Path = "results") -> "Fi
         UsageError: there is no finished run on the dataset.
         DataError: no record can be read.
     """
-    results = Results(Path(results_dir).expanduser())
+    results = Results.at(results_dir)
     find_datasets(results, dataset)
     table = read_table(results, dataset).comparable
     number = table[0].rows[0].first.evaluation.ranked_by

@@ -4,16 +4,17 @@ from dataclasses import dataclass
 from typing import Any
 
 from longsumbench.core import (
-    UNRANKED,
     BatchSize,
     Capabilities,
     Count,
+    Decoding,
     Fraction,
     FractionBelowOne,
     RankedUnit,
     RankerName,
     RankerSettings,
     RankerVocabulary,
+    Recipe,
     SummaryWords,
     SystemConfig,
     Text,
@@ -82,7 +83,7 @@ class RandomConfig(LengthConfig):
 
 
 @dataclass
-class LexRankConfig(RankedExtractorConfig):
+class LexRankConfig(LengthConfig):
     """The sentences, or paragraphs, that are most similar to all others."""
 
     name: Text = setting("lexrank", "name of the system")
@@ -94,24 +95,8 @@ class LexRankConfig(RankedExtractorConfig):
     damping: FractionBelowOne = setting(
         0.85, "weight of the ranks of similar texts", source="Erkan & Radev 2004"
     )
-    rank_checkpoint: Text | None = setting(
-        None, "sentence encoder whose vectors are compared: folder or hub name; null: tf-idf"
-    )
     # 1 ranked paragraphs by default.
     version = 2
-
-    def __post_init__(self) -> None:
-        """Name the ranker that compares vectors of the encoder, if there is one."""
-        if self.rank_checkpoint is not None:
-            self.rank = "embedding_lexrank"
-
-    def identity(self) -> dict[str, Any]:
-        """Return the settings, and what identifies the encoder."""
-        return LengthConfig.identity(self) if self.rank == UNRANKED else super().identity()
-
-    def ranker_settings(self) -> RankerSettings:
-        """Return the encoder, and the damping."""
-        return RankerSettings(rank_checkpoint=self.rank_checkpoint, damping=self.damping)
 
 
 @dataclass
@@ -134,6 +119,12 @@ class RankedExtractConfig(RankedExtractorConfig):
     vocabulary_size: RankerVocabulary = setting(
         32_000, "size of the LSTM ranker's vocabulary", "entries", _PAPER
     )
+
+    def without_effect(self, train: Recipe, decode: Decoding) -> set[str]:
+        """Return the settings that change nothing: those of a learned ranker, without one."""
+        if learned_ranker(self.rank):
+            return set()
+        return {"ranker_dimension", "ranker_steps", "ranker_batch_size", "vocabulary_size"}
 
     def ranker_settings(self) -> RankerSettings:
         """Return the settings of a learned ranker."""

@@ -84,10 +84,6 @@ class RankedBaseline(FixedLength):
         super().prepare(context)
         self.ranking.prepare(context)
 
-    def facts(self) -> dict[str, Any]:
-        """Return how much of the texts the ranker's encoder did not read, if there is one."""
-        return self.ranking.facts()
-
     def save(self, folder: Path) -> None:
         """Save the settings, the length and a learned ranker."""
         super().save(folder)
@@ -155,7 +151,7 @@ class RankedExtract(RankedBaseline):
             yield _extract(example, sentences.values(), _all_read(example))
 
 
-class LexRank(RankedBaseline):
+class LexRank(FixedLength):
     """The sentences that are most similar to all others, in the order of the source; the text chosen last is cut.
 
     Ranks the sentences of all documents together (`longsumbench.modeling.ranking.lexrank`), and chooses as `ranker`
@@ -168,14 +164,9 @@ class LexRank(RankedBaseline):
 
     def summarize(self, examples: Sequence[Example], decoding: Decoding) -> Iterator[Summary]:
         """Yield an extract of every example, one sentence per line."""
-        self.ranking.use_device(decoding.device)
         for example in examples:
             length, parts = self.length(example), paragraphs_of(example, self.config.unit)
-            texts = [part.text for part in parts]
-            if self.config.rank == UNRANKED:
-                scores = lexrank(texts, self.config.damping)
-            else:
-                scores = self.ranking.scores(example, texts)
+            scores = lexrank([part.text for part in parts], self.config.damping)
             # Sentences keep the order of the source; paragraphs are copied best first, as in the paper.
             if self.config.unit == "sentence":
                 scored = ScoredSpans([part.span for part in parts], scores)

@@ -31,16 +31,11 @@ from longsumbench.core import (
 )
 from longsumbench.core.versions import READING_VERSION
 from longsumbench.errors import DataError, MissingSplit
-from longsumbench.modeling.checkpoints import (
-    check_finite,
-    check_memory,
-    check_vocabulary,
-    load_network,
-)
+from longsumbench.modeling.checkpoints import check_finite, load_with_tokenizer
 from longsumbench.modeling.collate import check_rows, stored_rows
-from longsumbench.modeling.nn.device import choose_device
+from longsumbench.modeling.nn.device import check_memory, choose_device
 from longsumbench.modeling.nn.initialization import xavier
-from longsumbench.modeling.tokenizer import load_tokenizer, tokenizer_identity, trained_tokenizer
+from longsumbench.modeling.tokenizer import tokenizer_identity, trained_tokenizer
 from longsumbench.modeling.training.trainer import train as train_network
 from longsumbench.models.rankers.lstm_network import (
     LstmRankerConfig,
@@ -195,10 +190,7 @@ class LstmRanker(LearnedRanker):
     def load(cls, folder: Path) -> Self:
         """Load what `save` wrote."""
         ranker_name = f"the ranker {folder}"
-        model = load_network(LstmRankerModel, folder, ranker_name)
-        assert isinstance(model, LstmRankerModel)
-        tokenizer = load_tokenizer(folder)
-        check_vocabulary(tokenizer, model.config.vocab_size, ranker_name)
+        tokenizer, model = load_with_tokenizer(LstmRankerModel, folder, ranker_name)
         return cls(model, tokenizer)
 
 

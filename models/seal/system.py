@@ -6,7 +6,6 @@ from typing import Any
 
 import torch
 from torch import Tensor
-from torch.nn import functional as F
 
 from longsumbench.core import Decoding, Evidence, Example, Recipe
 from longsumbench.modeling.checkpoints import check_finite
@@ -107,9 +106,9 @@ class Seal(EA):
         units = self.reader.units(example)
         model, batch = self._ready_to_score([units], decoding)
         ids = self.reader.encode_target(written).ids
-        history = torch.tensor([[model.config.decoder_start_token_id, *ids]], device=model.device)
-        padding = -len(ids) % model.config.segment_length
-        history = F.pad(history, (0, padding), value=model.config.pad_token_id)
+        padding = [model.config.pad_token_id] * (-len(ids) % model.config.segment_length)
+        start = model.config.decoder_start_token_id
+        history = torch.tensor([[start, *ids, *padding]], device=model.device)
         with torch.inference_mode(), ranked_search(model, decoding):
             scores = model.unit_scores(model.model.encoder(**batch), history)[0, -1]
         values = scores[: len(units.spans)].cpu().double().numpy()

@@ -21,6 +21,7 @@ from longsumbench.modeling import checkpoints
 from longsumbench.modeling.checkpoint_files import FETCH_AGAIN
 from longsumbench.modeling.generation import TOKEN_RULES, check_special_tokens
 from longsumbench.modeling.model_builder import ModelBuilder
+from longsumbench.modeling.nn.device import check_memory
 from longsumbench.modeling.nn.initialization import xavier
 from longsumbench.modeling.tokenizer import load_tokenizer, special_tokens
 from longsumbench.modeling.unit_reader import UnitReader
@@ -59,9 +60,7 @@ class Seq2SeqBuilder(ModelBuilder):
         """Return the model that training starts from, in single precision; the caller has set the seed."""
         if self.config.init == "checkpoint":
             return self._start(reader.tokenizer, dtype=torch.float32)
-        checkpoints.check_memory(
-            lambda: self.Model.from_config(self.family.config), self.config.shown_as
-        )
+        check_memory(lambda: self.Model.from_config(self.family.config), self.config.shown_as)
         return self._with_token_rules(self.build(reader), reader.tokenizer)
 
     def build(self, reader: UnitReader) -> PreTrainedModel:

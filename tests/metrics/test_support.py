@@ -25,7 +25,7 @@ from transformers import (
 
 from longsumbench.core import Example, Scoring, SentenceVerdict
 from longsumbench.errors import UsageError
-from longsumbench.metrics import support
+from longsumbench.metrics import pair_classifier
 from longsumbench.metrics.support import Classifier, Support, entailment_label, premises
 
 NLI = {0: "contradiction", 1: "Entailment", 2: "neutral"}
@@ -175,7 +175,7 @@ def test_a_real_classifier(classifier: Path, monkeypatch: pytest.MonkeyPatch) ->
         ]
     expected = np.mean([max(row) for row in table])
     for size in (1, 4, 32):
-        monkeypatch.setattr(support, "_BATCH_SIZE", size)
+        monkeypatch.setattr(pair_classifier, "_BATCH_SIZE", size)
         metric = of_folder(classifier)
         metric.check()
         assert metric.score("\n".join(claims), example(*source))["support"] == pytest.approx(

@@ -15,17 +15,17 @@ import torch
 from support.tiny_bert import LONGEST, write_bert
 from support.tiny_causal import causal_folder
 from support.tiny_seq2seq import tiny_checkpoint
-from support.toys import ToySplit, build_tiny, example, fit_tiny, tiny_recipe, write_jsonl
+from support.toys import example, fit_tiny, write_jsonl
 from transformers import AutoModel, BertForMaskedLM, BertModel, BertTokenizerFast
 
-from longsumbench.cache.artifacts import CACHE_VARIABLE, ArtifactCache
 from longsumbench.cli.main import main
-from longsumbench.core import Decoding, FitContext, RankerSettings, build_settings, registry
+from longsumbench.core import Decoding, RankerSettings, build_settings, registry
 from longsumbench.errors import DataError, SuiteError, UsageError
 from longsumbench.modeling.embeddings import (
     EmbeddingLexRank,
     EmbeddingRanker,
     EncoderForm,
+    SentenceEncoder,
     VectorRanker,
     pool_states,
     read_encoder_form,
@@ -42,11 +42,9 @@ def bert(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return write_bert(tmp_path_factory.mktemp("encoders") / "bert", network=BertModel)
 
 
-def ranker_of(
-    folder: Path | str, kind: type[VectorRanker] = EmbeddingRanker, **settings: Any
-) -> VectorRanker:
+def ranker_of(folder: Path | str, kind: type[VectorRanker] = EmbeddingRanker) -> VectorRanker:
     """Return a ranker with an encoder."""
-    return kind(RankerSettings(rank_checkpoint=str(folder), device="cpu", **settings))
+    return kind(RankerSettings(rank_checkpoint=str(folder), device="cpu"))
 
 
 def with_files(bert: Path, folder: Path, files: dict[str, Any]) -> Path:
@@ -165,10 +163,22 @@ def test_prompts_and_lengths_are_used(bert: Path, tmp_path: Path, log_lines: lis
     vectors = encoder.vectors(["dog", long], "document")
     np.testing.assert_allclose(vectors, expected, rtol=0, atol=1e-6)
     # Six tokens less two special ones and the prompt are three: three of six words are cut.
-    assert encoder.facts() == {"encoder_tokens_cut": 3}
+    assert encoder.encoder.num_cut == 1
     assert [line for line in log_lines if "reads only the beginning of some texts" in line]
     scores = encoder("ran", ["dog", long])
     np.testing.assert_allclose(scores, vectors @ by_hand(bert, "it ran"), rtol=0, atol=1e-6)
+
+
+def test_case_and_a_chosen_pooling(bert: Path, tmp_path: Path) -> None:
+    """Texts are lower-cased if the files say so, and a pooling that is asked for replaces that of the files."""
+    files = {"sentence_bert_config.json": {"do_lower_case": True}, **MEAN}
+    folder = str(with_files(bert, tmp_path / "encoder", files))
+    assert np.array_equal(
+        ranker_of(folder).vectors(["The CAT"]), ranker_of(bert).vectors(["the cat"])
+    )
+    encoder = SentenceEncoder(folder, "encoder", "cpu", "cls")
+    np.testing.assert_allclose(encoder(["a dog"])[0], by_hand(bert, "a dog", "cls"), atol=1e-6)
+    assert encoder.signature.endswith("|pooling:cls")
 
 
 def no_tokenizer(folder: Path) -> None:
@@ -298,15 +308,14 @@ def page_rank(cosines: Any, damping: float) -> list[float]:
     return [ranks[index] for index in range(len(cosines))]
 
 
-@pytest.mark.parametrize("damping", [0.0, 0.85])
-def test_lexrank_of_vectors_is_pagerank(damping: float) -> None:
+def test_lexrank_of_vectors_is_pagerank() -> None:
     """Scores are networkx's PageRank of the cosines, of which negative ones count as 0; their sum is 1."""
     vectors = np.random.default_rng(1).normal(size=(12, 3))
     vectors /= np.linalg.norm(vectors, axis=1, keepdims=True)
     vectors[4] = 0
-    scores = lexrank_of_vectors(vectors, damping)
+    scores = lexrank_of_vectors(vectors)
     assert (vectors @ vectors.T).min() < -0.5
-    assert scores == pytest.approx(page_rank(vectors @ vectors.T, damping), rel=0, abs=1e-8)
+    assert scores == pytest.approx(page_rank(vectors @ vectors.T, 0.85), rel=0, abs=1e-8)
     assert scores.sum() == pytest.approx(1)
 
 
@@ -316,31 +325,21 @@ def test_worked_lexrank_of_vectors() -> None:
     assert lexrank_of_vectors(vectors).tolist() == pytest.approx([1 / 3] * 3)
 
 
-def test_vectors_are_kept(bert: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """The same texts are encoded once for all rankers of an encoder; a damaged file is made again."""
-    monkeypatch.setenv(CACHE_VARIABLE, str(tmp_path))
-    texts = [*TEXTS, "the cat sat . " * 20]
-    first = ranker_of(bert, EmbeddingLexRank)
-    scores = first(None, texts)
+def test_an_example_is_encoded_once(bert: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Texts and a title that are scored again are not encoded again; each text that is cut counts once."""
     encoded: list[Sequence[str]] = []
-    encode = VectorRanker._encode
+    encode = SentenceEncoder._encode
 
-    def counted(self: VectorRanker, prompt: str, texts: Sequence[str]) -> Any:
+    def counted(self: SentenceEncoder, prompt: str, texts: Sequence[str]) -> Any:
         encoded.append(texts)
         return encode(self, prompt, texts)
 
-    monkeypatch.setattr(VectorRanker, "_encode", counted)
-    again = ranker_of(bert, EmbeddingLexRank, damping=0.5)
-    assert not np.array_equal(again(None, texts), scores)
-    assert again.facts() == first.facts() == {"encoder_tokens_cut": 80 + 2 - LONGEST}
-    assert np.array_equal(ranker_of(bert, EmbeddingLexRank)(None, texts[::-1]), scores[::-1])
-    assert not encoded
-    (path,) = tmp_path.glob("vectors/*/*.npz")
-    path.write_bytes(path.read_bytes()[:100])
-    assert np.array_equal(ranker_of(bert, EmbeddingLexRank)(None, texts), scores)
-    assert len(encoded) == 1
-    other = write_bert(tmp_path / "bert", seed=2, network=BertModel)
-    assert not np.allclose(ranker_of(other, EmbeddingLexRank)(None, texts), scores)
+    monkeypatch.setattr(SentenceEncoder, "_encode", counted)
+    ranker, texts = ranker_of(bert), [*TEXTS, "the cat sat . " * 20]
+    scores = ranker("the cat", texts)
+    np.testing.assert_allclose(ranker("the cat", texts[::-1]), scores[::-1], atol=1e-12)
+    assert len(encoded) == 2
+    assert ranker.encoder.num_cut == 1
 
 
 def test_runs_are_identified_by_the_encoder(bert: Path, tmp_path: Path) -> None:
@@ -355,7 +354,6 @@ def test_runs_are_identified_by_the_encoder(bert: Path, tmp_path: Path) -> None:
         ),
     }
     for name, settings in (
-        ("lexrank", {}),
         ("ranker", {"rank": "embedding"}),
         ("lead", {"rank": "embedding_lexrank"}),
         ("flat_transformer", {"rank": "embedding"}),
@@ -378,8 +376,9 @@ def test_planning_loads_no_torch(bert: Path) -> None:
 import sys
 from longsumbench.core import RunKey
 from longsumbench.runs.plan import plan
-for words in (["model=lexrank"], ["model=ranker", "model.rank=embedding"]):
-    (point,) = plan([*words, "dataset=aclsum", "model.rank_checkpoint={bert}"])
+for rank in ("embedding", "embedding_lexrank"):
+    words = ["model=ranker", f"model.rank={{rank}}", "model.rank_checkpoint={bert}"]
+    (point,) = plan([*words, "dataset=aclsum"])
     RunKey.of(point.config)
 assert not {{"torch", "transformers"}} & set(sys.modules)
 """
@@ -388,7 +387,7 @@ assert not {{"torch", "transformers"}} & set(sys.modules)
 
 @pytest.mark.parametrize("name", ["ranker", "lead", "flat_transformer", "trunc"])
 def test_systems_rank_by_an_encoder(bert: Path, tmp_path: Path, name: str) -> None:
-    """A system that reads by an encoder, loaded from its folder, writes as before; extracts count what was cut."""
+    """A system that reads by an encoder, loaded from its folder, writes as before."""
     settings: dict[str, Any] = {"rank": "embedding", "rank_checkpoint": str(bert)}
     if name in ("ranker", "lead"):
         settings["length"] = "8"
@@ -396,30 +395,10 @@ def test_systems_rank_by_an_encoder(bert: Path, tmp_path: Path, name: str) -> No
     tests = [example(number) for number in (901, 902)]
     decoding = Decoding(device="cpu")
     written = [summary.text for summary in system.summarize(tests, decoding)]
-    # Lead ranks the whole text of a toy as one paragraph, which the encoder cuts.
-    cut = {"ranker": 0, "lead": 28}
-    assert system.facts() == ({"encoder_tokens_cut": cut[name]} if name in cut else {})
     (tmp_path / "saved").mkdir()
     system.save(tmp_path / "saved")
     loaded = type(system).load(tmp_path / "saved")
     assert [summary.text for summary in loaded.summarize(tests, decoding)] == written
-
-
-def test_lexrank_by_an_encoder(bert: Path, tmp_path: Path) -> None:
-    """LexRank with an encoder writes what the ranker `embedding_lexrank` chooses; tf-idf chooses otherwise."""
-    train, tests = ToySplit.of("train", 2), ToySplit.of("test", 6, start=900).examples
-    written = {}
-    for name, settings in (
-        ("lexrank", {"rank_checkpoint": str(bert)}),
-        ("ranker", {"rank_checkpoint": str(bert), "rank": "embedding_lexrank"}),
-        ("lexrank", {}),
-    ):
-        system = build_tiny(name, length="8", **settings)
-        system.fit(FitContext(train, None, tiny_recipe(), ArtifactCache(tmp_path)))
-        summaries = system.summarize(tests, Decoding(device="cpu"))
-        written[name, *settings] = [summary.text for summary in summaries]
-    by_encoder, by_ranker, by_words = written.values()
-    assert by_encoder == by_ranker != by_words
 
 
 @pytest.mark.parametrize(
@@ -428,8 +407,11 @@ def test_lexrank_by_an_encoder(bert: Path, tmp_path: Path) -> None:
         ("run model=ranker model.rank=embedding", "rank_checkpoint is missing: give a folder"),
         ("run model=ranker model.rank_checkpoint=BERT", "which the ranker 'lexrank' does not use"),
         ("run model=lead model.rank_checkpoint=BERT", "which the ranker 'none' does not use"),
-        ("run model=lexrank model.rank_checkpoint=''", "rank_checkpoint is missing"),
-        ("run model=lexrank model.rank_checkpoint=TEXTS", "no config.json in the model's folder"),
+        ("run model=lead model.rank=embedding model.rank_checkpoint=''", "_checkpoint is missing"),
+        (
+            "run model=ranker model.rank=embedding model.rank_checkpoint=TEXTS",
+            "no config.json in the model's folder",
+        ),
         ("run model=trunc scale=tiny model.rank=embedding", "rank_checkpoint is missing"),
         ("stats rank=tfidf,embedding", "rank_checkpoint is missing"),
         ("stats rank=tfidf rank_checkpoint=BERT", "which the ranker 'tfidf' does not use"),

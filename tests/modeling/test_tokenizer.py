@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 from support import hand_texts
 from support.toys import ToySplit, example
-from transformers import BartConfig
+from transformers import BartConfig, BertConfig, PreTrainedConfig
 
 from longsumbench.core import Example
 from longsumbench.errors import EnvironmentProblem, UsageError
@@ -56,10 +56,11 @@ def test_sentences_encode_as_running_text() -> None:
     assert [one.words for one in encoded] == [len(sentence.split()) for sentence in sentences]
 
 
-def test_a_tokenizer_without_its_vocabulary(tmp_path: Path) -> None:
+@pytest.mark.parametrize("config", [BartConfig, BertConfig])
+def test_a_tokenizer_without_its_vocabulary(tmp_path: Path, config: type[PreTrainedConfig]) -> None:
     """A model's folder without tokenizer files is refused, for which the library makes one up that knows no text."""
-    BartConfig().save_pretrained(tmp_path)
-    with pytest.raises(UsageError, match="makes no token of any text"):
+    config().save_pretrained(tmp_path)
+    with pytest.raises(UsageError, match="has no tokenizer: add its files"):
         load_tokenizer(tmp_path)
 
 

@@ -9,6 +9,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cache
 from itertools import chain
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -56,6 +57,11 @@ class RankRecallSettings:
             raise UsageError(
                 "no ranker is named: name rankers, as in rank=tfidf,lstm (longsumbench list rankers)"
             )
+
+    def shared(self) -> dict[str, Any]:
+        """Return the settings that learned rankers share with the table, by their names in `RankerSettings`."""
+        names = ("unit", "rank_checkpoint", "seed", "device")
+        return {name: vars(self)[name] for name in names}
 
     @property
     def rankers(self) -> list[str]:

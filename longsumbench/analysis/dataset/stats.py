@@ -109,11 +109,12 @@ def fit_reader(
         EnvironmentProblem: a tokenizer is not available.
     """
     model, note = config.model, ""
-    ranker = getattr(model, "rank", core.UNRANKED)
-    if core.learned_ranker(ranker):
+    if core.learned_ranker(model.rank):
+        note = (
+            f"its ranker, {model.rank}, is not trained: texts are read in the order of the source"
+        )
         model = replace(model, rank=core.UNRANKED)
-        note = f"its ranker, {ranker}, is not trained: texts are read in the order of the source"
-    system: core.System = core.registry.systems.load(model.name)(model)
+    system = core.new_system(model)
     system.prepare(fit_context(splits, config, stages))
     # only tokenizers are made, no networks
     # of a NeuralSystem; importing that class would import torch

@@ -12,7 +12,7 @@ from typing import NamedTuple
 from longsumbench.core import Sentences
 from longsumbench.rouge.tokenizer import MARK, default_words
 
-_Grams = set[tuple[str, ...]]
+Grams = set[tuple[str, ...]]
 
 # a paragraph with more of a summary's bigrams is a clone (Hierarchical Transformer, §4)
 _CLONE_RECALL = 0.8
@@ -50,10 +50,10 @@ class PageRule(NamedTuple):
         n-grams are distinct. They consist of ROUGE's lower-cased words without stemming, across the ends of sentences.
         Sections with fewer words than n do not count.
         """
-        section_grams = [_distinct(section, self.words) for section in sections]
+        section_grams = [distinct_grams(section, self.words) for section in sections]
         recalls = []
         for page in pages:
-            page_grams = _distinct(page, self.words)
+            page_grams = distinct_grams(page, self.words)
             shares = (len(page_grams & grams) / len(grams) for grams in section_grams if grams)
             recalls.append(max(shares, default=0.0))
         return recalls
@@ -67,10 +67,11 @@ PAGE_RULES = {
 }
 
 
-def _distinct(text: Sentences, words: int) -> _Grams:
+def distinct_grams(text: Iterable[str], words: int) -> Grams:
+    """Return the different runs of some number of words, across the ends of sentences."""
     tokens = _plain_tokens(text)
     return set(zip(*(tokens[start:] for start in range(words)), strict=False))
 
 
-def _plain_tokens(text: Sentences) -> list[str]:
+def _plain_tokens(text: Iterable[str]) -> list[str]:
     return [word for word in default_words(text) if word != MARK]

@@ -1,9 +1,13 @@
-"""Choice of the device that a network runs on, and copies to it for which nothing waits."""
+"""Choice of the device that a network runs on, its memory, and copies to it for which nothing waits."""
 
+from collections.abc import Callable
+from typing import Any
+
+import psutil
 import torch
 from torch import Tensor
 
-from longsumbench.errors import EnvironmentProblem
+from longsumbench.errors import EnvironmentProblem, as_suite_error
 from longsumbench.modeling.processes import gpu_index, started_processes
 
 
@@ -48,3 +52,27 @@ def on_host(tensor: Tensor) -> Tensor:
 def computes_bf16(device: torch.device) -> bool:
     """Return True if a device has products in bfloat16 that are faster than in float32."""
     return device.type == "cuda" and torch.cuda.is_bf16_supported(including_emulation=False)
+
+
+def check_memory(build: Callable[[], Any], shown_as: str) -> None:
+    """Check that a network fits into the free memory; `build` runs on PyTorch's "meta" device, without weights.
+
+    Raises:
+        EnvironmentProblem: it does not fit.
+    """
+    try:
+        with torch.device("meta"):
+            network = build()
+    except Exception as error:
+        if as_suite_error(error):  # the number of bytes exceeds 64 bits
+            raise EnvironmentProblem(
+                f"the weights of {shown_as} fit into no memory: choose smaller ones"
+            ) from error
+        return  # the same error is raised again when the network is built with its weights
+    size = sum(tensor.nbytes for tensor in (*network.parameters(), *network.buffers()))
+    free = psutil.virtual_memory().available
+    if size > free:
+        raise EnvironmentProblem(
+            f"the weights of {shown_as} need {size / 1e9:,.1f} GB of memory, {free / 1e9:,.1f} GB"
+            " are free: choose smaller ones, or free some memory"
+        )
