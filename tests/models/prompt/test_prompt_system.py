@@ -5,7 +5,6 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
-from hypothesis import strategies as st
 from support.language_models import EchoEngine, chat_tokenizer, prompted, text_example
 from support.toys import WORDS, ToySplit, tiny_recipe
 
@@ -29,14 +28,6 @@ from longsumbench.models.prompt.system import PromptSystem
 
 API = {"engine": "api", "tokenizer": "gpt2"}
 KEEP = Decoding(keep_inputs="all", device="cpu")
-SENTENCES = st.lists(
-    st.sampled_from([*WORDS, "naïve", "{document}", "{query}"]), min_size=1, max_size=8
-).map(lambda words: " ".join(words) + ".")
-DOCUMENTS = st.lists(
-    st.lists(st.lists(SENTENCES, min_size=1, max_size=4), min_size=1, max_size=4),
-    min_size=1,
-    max_size=3,
-)
 
 
 def summarize(system: PromptSystem, *examples: Example, decoding: Decoding = KEEP) -> list[Summary]:

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 import pytest
-from support.commands import Typed, typed
+from support.commands import Typed
 from support.language_models import EchoEngine, prompted
 from support.run_records import record
 from support.stored_runs import store
@@ -32,7 +32,6 @@ from longsumbench.runs.plan import plan
 from longsumbench.runs.record import ImportedOutputs
 from longsumbench.runs.results import Results
 
-__all__ = ["typed"]
 DECODING = Decoding(device="cpu", evidence="all")
 
 

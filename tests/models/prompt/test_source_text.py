@@ -7,19 +7,13 @@ from itertools import pairwise
 
 import pytest
 from hypothesis import given, settings, strategies as st
-from support.language_models import chat_tokenizer, text_example
-from support.toys import WORDS
+from support.language_models import DOCUMENTS, PARAGRAPHS, SENTENCES, chat_tokenizer, text_example
 
 from longsumbench.core import Document, Example, Section
 from longsumbench.modeling.units import EncodedSentence, pack_sentences
 from longsumbench.models.prompt.source_text import GAP_MARK, LongText, Passage, PromptRoom, Span
 
 TOKENIZERS = ("trained", "words")
-SENTENCES = st.lists(
-    st.sampled_from([*WORDS, "naïve", "🦜", "a{b}", "—", "3.5"]), min_size=1, max_size=8
-).map(lambda words: " ".join(words) + ".")
-PARAGRAPHS = st.lists(st.lists(SENTENCES, min_size=1, max_size=4), min_size=1, max_size=5)
-DOCUMENTS = st.lists(PARAGRAPHS, min_size=1, max_size=3)
 WITH_EMPTY = st.lists(st.lists(SENTENCES | st.sampled_from(["", " "]), max_size=4), max_size=4)
 BEFORE, AFTER = "Read this:\n", "\nSummarize it."
 FEW = settings(max_examples=40)
