@@ -325,18 +325,12 @@ def test_a_key_in_several_parts_is_removed(monkeypatch: pytest.MonkeyPatch) -> N
         assert texts(ask(open_api(server.base_url), [0])) == ["Your key: <key>, as sent."]
 
 
-@pytest.mark.parametrize(
-    "key",
-    [
-        "line\nbreak",
-    ],
-)
-def test_an_impossible_key_is_refused(key: str, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_an_impossible_key_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
     """A key that no HTTP header can have is refused without showing it."""
-    monkeypatch.setenv(KEY_VARIABLE, key)
+    monkeypatch.setenv(KEY_VARIABLE, "line\nbreak")
     with pytest.raises(UsageError, match=KEY_VARIABLE) as caught:
         open_api("http://127.0.0.1:9/v1")
-    assert key not in str(caught.value)
+    assert "break" not in str(caught.value)
 
 
 def test_errors_of_the_server_name_what_to_correct(monkeypatch: pytest.MonkeyPatch) -> None:

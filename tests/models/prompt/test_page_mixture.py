@@ -147,14 +147,15 @@ def test_answers_are_those_of_the_mixture(search: str, confidence: str) -> None:
     """
     decoding = Decoding(device="cpu", batch_size=8, **SEARCHES[search])  # type: ignore[arg-type]
     engine = opened(confidence)
-    brute_force = BruteForce(engine, PAGES[:2], decoding)
+    of_one, of_two = (BruteForce(engine, PAGES[:number], decoding) for number in (1, 2))
     # In a batch with one of one page and one of three.
     requests = [asked(PAGES[:number], seed=number) for number in (1, 3, 2)]
     single, _, answer = engine.answer(requests, decoding)
     ids = list(answer.ids)
-    assert ids == brute_force.answer()
-    weights = [brute_force.weights(ids[:step]) for step in range(len(ids))]
+    assert ids == of_two.answer()
+    assert list(single.ids) == of_one.answer()
+    weights = [of_two.weights(ids[:step]) for step in range(len(ids))]
     assert single.confidences is None
     assert answer.confidences is not None
     np.testing.assert_allclose(answer.confidences.T, weights, atol=1e-5)
-    assert answer.prompt_tokens == sum(map(len, brute_force.prompts))
+    assert answer.prompt_tokens == sum(map(len, of_two.prompts))

@@ -9,7 +9,7 @@ import numpy as np
 import pandas as pd
 import pytest
 from support.commands import Typed
-from support.language_models import EchoEngine, prompted
+from support.language_models import EchoEngine, prompted, text_example
 from support.run_records import record
 from support.stored_runs import store
 from support.tiny_causal import causal_folder
@@ -96,6 +96,15 @@ def test_a_checkpoint_has_the_runs_system(scorer: Any, tmp_path: Path) -> None:
     np.testing.assert_allclose(loaded.scores(source, snippets, ""), before, rtol=1e-5)
 
 
+def test_a_text_without_words_needs_no_scorer(scorer: Any) -> None:
+    """An empty text has an empty summary and empty evidence."""
+    system = selecting(scorer, reading="select")
+    (summary,) = system.summarize([text_example([[" "]])], DECODING)
+    assert summary.text == ""
+    assert summary.evidence is not None
+    assert summary.evidence.texts["unit"] == ()
+
+
 def prompt_words(results: Path, selector: object, *more: str) -> list[str]:
     """Return the words of a prompted run that selects snippets."""
     settings = ["reading=select", "length=20", "decode_length=40", "input_length=230"]
@@ -126,7 +135,6 @@ def test_a_run_is_the_same_however_it_is_named(tmp_path: Path) -> None:
 
 BAD_RUNS = {
     "nothing": r"^model\.selector=nothing is neither a ranker .* nor a run: no finished run",
-    "lead": r"^model\.selector=lead0 is a run of 'lead', which scores no snippets: choose",
     "trunc": r"^model\.selector=trunc0 is a run of 'trunc', which scores no snippets: choose",
     "seal": r"^model\.selector=seal0 .* has imported outputs of seal and no system",
 }
@@ -136,8 +144,7 @@ BAD_RUNS = {
 def test_a_run_that_cannot_select_is_refused(name: str, tmp_path: Path) -> None:
     """The line names the setting, and what is wrong with the run."""
     imported = ImportedOutputs("out.jsonl", "0", "a paper")
-    store(tmp_path, record("lead", 20), record("trunc", 20))
-    store(tmp_path, replace(record("seal", 30), imported=imported))
+    store(tmp_path, record("trunc", 20), replace(record("seal", 30), imported=imported))
     selector = name if name == "nothing" else f"{name}0"
     with pytest.raises(UsageError, match=BAD_RUNS[name]):
         plan(prompt_words(tmp_path, selector))

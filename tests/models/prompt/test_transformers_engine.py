@@ -98,34 +98,6 @@ def test_answers_are_those_of_generate(search: str, folder: Path) -> None:
     assert len({one.text for one in answers}) == len(REQUESTS)
 
 
-def step_by_step(opened: TransformersEngine, prompt: list[int], penalty: float | None) -> str:
-    """Return 12 tokens, the likeliest each; written ones are left out, or their scores lowered by a factor."""
-    written: list[int] = []
-    for _ in range(12):
-        scores = opened.network(torch.tensor([prompt + written])).logits[0, -1].clone()
-        for token in set(written):
-            factor = (penalty or 1) ** (1 if scores[token] < 0 else -1)
-            scores[token] = -torch.inf if penalty is None else scores[token] * factor
-        written.append(int(scores.argmax()))
-        if written[-1] in opened.ends:
-            break
-    return str(opened.tokenizer.decode(written, skip_special_tokens=True))
-
-
-@pytest.mark.parametrize(("name", "value"), [("no_repeat_ngram", 1), ("repetition_penalty", 1.5)])
-def test_repetitions_are_those_of_the_answer(name: str, value: Any, folder: Path) -> None:
-    """Tokens of the answer are penalized and those of the prompt are not; alone as in a batch."""
-    opened, decoding = engine(folder), replace(GREEDY, **{name: value})
-    answers = list(opened.answer(REQUESTS, decoding))
-    assert [answer for one in REQUESTS for answer in opened.answer([one], decoding)] == answers
-    with torch.inference_mode():
-        prompts = [chat_ids(opened.tokenizer, one.messages, opened.config) for one in REQUESTS]
-        penalty = value if name == "repetition_penalty" else None
-        assert [one.text for one in answers] == [
-            step_by_step(opened, prompt, penalty) for prompt in prompts
-        ]
-
-
 def test_samples_depend_on_their_seeds_alone(folder: Path) -> None:
     """A sampled answer is that of `generate` under the request's seed, alone as in a batch."""
     opened, decoding = engine(folder), replace(GREEDY, temperature=0.8, top_p=0.9)
