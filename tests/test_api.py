@@ -11,6 +11,7 @@ import pytest
 from hydra.core.override_parser.overrides_parser import OverridesParser
 from hydra.core.override_parser.types import QuotedString
 from hypothesis import given, strategies as st
+from support.json_files import write_rows
 from support.toys import example, tiny_overrides, write_jsonl
 
 import longsumbench
@@ -255,9 +256,7 @@ def test_scores_are_those_of_the_command(
         {"id": "1", "prediction": predictions[0], "reference": references[0]},
         {"id": "2", "prediction": predictions[1], "references": references[1]},
     ]
-    (tmp_path / "both.jsonl").write_text(
-        "".join(json.dumps(row) + "\n" for row in rows), encoding="utf-8"
-    )
+    write_rows(tmp_path / "both.jsonl", rows)
     for mode in ("google", "perl"):
         found = longsumbench.score(
             predictions, references, mode=mode, wordnet="none", resamples=100

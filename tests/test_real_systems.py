@@ -9,6 +9,7 @@ import pytest
 import real_systems
 import real_systems_claims as claims
 from rouge_score import rouge_scorer
+from support.json_files import read_rows
 from support.paths import SHARED
 from support.requirements import SHARED_FOLDER
 
@@ -84,10 +85,7 @@ def test_records_name_source_and_licence() -> None:
 @needs_outputs
 def test_the_scores_are_those_of_the_release() -> None:
     """R-1, R-2 and R-L of all 16 systems equal the repository's figures to 1e-12; R-Lsum as documented."""
-    rows = [
-        json.loads(line)
-        for line in (OUTPUTS / "systems.jsonl").read_text(encoding="utf-8").splitlines()
-    ]
+    rows = read_rows(OUTPUTS / "systems.jsonl")
     published = {row["file"]: row["published"] for row in rows}
     runs = dict(imported("qmsum"))
     assert len(runs) == 16

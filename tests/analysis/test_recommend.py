@@ -1,11 +1,11 @@
 """Which system for some texts: sentences that are computed from a table, and the command."""
 
-import json
 from pathlib import Path
 
 import numpy as np
 import pandas as pd
 import pytest
+from support.json_files import read_json
 from support.run_records import TRAINED, record
 from support.toys import write_jsonl
 
@@ -177,7 +177,6 @@ def test_the_command_recommends(
     assert "Choose " in printed.out
     assert "s a text" in printed.out
     commands = [
-        json.loads(path.read_text())["command"]
-        for path in Path("results").glob("runs/*/*/*/record.json")
+        read_json(path)["command"] for path in Path("results").glob("runs/*/*/*/record.json")
     ]
     assert commands[0][:3] == ["longsumbench", "recommend", "toys"]

@@ -1,12 +1,12 @@
 """Sentences as vectors: by a tiny BERT, pooled in each way, and what is said of invalid encoders."""
 
-import json
 import shutil
 from pathlib import Path
 
 import numpy as np
 import pytest
 import torch
+from support.json_files import write_json
 from support.tiny_bert import LONGEST, write_bert
 from transformers import BertModel, BertTokenizerFast
 
@@ -48,9 +48,9 @@ def configured(bert: Path, folder: Path, pooling: dict[str, object], *more: str)
         {"path": name if name != "Transformer" else "", "type": f"x.models.{name}"}
         for name in names
     ]
-    (folder / "modules.json").write_text(json.dumps(modules))
+    write_json(folder / "modules.json", modules)
     (folder / "Pooling").mkdir()
-    (folder / "Pooling" / "config.json").write_text(json.dumps(pooling))
+    write_json(folder / "Pooling" / "config.json", pooling)
     return str(folder)
 
 

@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from support.json_files import read_json
 from support.permissions import heeded
 from support.processes import start_command
 from support.toys import tiny_overrides, told_in, write_jsonl
@@ -103,7 +104,7 @@ def test_a_bad_row_can_be_left_out(toy: Path, tmp_path: Path) -> None:
     """With dataset.strict=false the other rows are used, and the record counts what was left out."""
     (toy / "test.jsonl").write_bytes(TEXT.encode() + b"".join(bad for bad, _ in BAD_ROWS.values()))
     folder = works(toy, tmp_path, "model=lead", "dataset.strict=false")
-    record = json.loads((folder / "record.json").read_text(encoding="utf-8"))
+    record = read_json(folder / "record.json")
     assert record["evaluation"]["n"] == 1
     assert sum(record["texts"]["more"]["skipped"]["test"].values()) == len(BAD_ROWS)
 

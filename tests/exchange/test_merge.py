@@ -1,6 +1,5 @@
 """Merged results: the tables of the whole from its halves in any order, conflicts named, nothing overwritten."""
 
-import json
 import os
 import shutil
 import subprocess
@@ -13,6 +12,7 @@ from typing import Any
 import pytest
 from hypothesis import given, settings, strategies as st
 from support.commands import Typed
+from support.json_files import change_json, read_json
 from support.paths import ROOT
 from support.permissions import heeded
 from support.toys import write_jsonl
@@ -67,12 +67,6 @@ def files_of(results: Path) -> dict[Path, tuple[bytes, int]]:
     return {path: (path.read_bytes(), path.stat().st_mtime_ns) for path in files}
 
 
-def change(path: Path, **values: Any) -> None:
-    """Change fields of a JSON file."""
-    content = json.loads(path.read_text(encoding="utf-8")) | values
-    path.write_text(json.dumps(content), encoding="utf-8")
-
-
 @settings(max_examples=6)
 @given(data=st.data())
 def test_parts_give_the_tables_of_the_whole(
@@ -106,7 +100,7 @@ def test_merging_again_changes_nothing(halves: list[Path], typed: Typed, whole: 
     for half in halves:
         for run in finished_folders(half):
             origin = Path("results").joinpath("runs", *run.parts[-3:], "origin.json")
-            assert json.loads(origin.read_text(encoding="utf-8")) == {"merged_from": f"{half}"}
+            assert read_json(origin) == {"merged_from": f"{half}"}
             copied = {path.name for path in origin.parent.iterdir()}
             assert copied == {path.name for path in run.iterdir()} - {"work"} | {"origin.json"}
     code, out, _ = typed("merge", *halves)
@@ -121,7 +115,7 @@ def test_the_same_run_with_other_costs_is_the_same_run(halves: list[Path], typed
     other = copy_runs([first], Path("other"))
     (run,) = finished_folders(other)
     costs = {"peak_memory_gb": 99.0}
-    change(run / "record.json", finished="2020-01-01T00:00:00+00:00", costs=costs)
+    change_json(run / "record.json", finished="2020-01-01T00:00:00+00:00", costs=costs)
     code, out, _ = typed("merge", halves[0], other)
     assert (code, out.splitlines()[1]) == (0, "other: 0 runs merged, 1 already there")
     kept = Path("results").joinpath("runs", *first.parts[-3:], "record.json")
@@ -133,9 +127,9 @@ def test_a_conflict_is_named_and_nothing_is_overwritten(halves: list[Path], type
     first = finished_folders(halves[0])[0]
     copy_runs([first], halves[1])
     run = halves[1].joinpath("runs", *first.parts[-3:])
-    evaluation = json.loads((run / "record.json").read_text(encoding="utf-8"))["evaluation"]
+    evaluation = read_json(run / "record.json")["evaluation"]
     evaluation["scores"]["rouge1"]["f"] += 1
-    change(run / "record.json", evaluation=evaluation)
+    change_json(run / "record.json", evaluation=evaluation)
     with (run / "predictions.jsonl").open("a", encoding="utf-8") as file:
         file.write("\n")
     before = files_of(halves[1])

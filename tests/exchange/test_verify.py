@@ -10,6 +10,7 @@ from typing import Any
 
 import pytest
 from support.commands import Typed
+from support.json_files import read_json, read_rows, write_json, write_rows
 from support.toys import tiny_overrides, write_jsonl
 
 from longsumbench.cli.main import main
@@ -82,9 +83,9 @@ def drop_score(run: Path) -> None:
 
 def change_record(run: Path, change: Callable[[dict[str, Any]], object]) -> None:
     """Change the record of a run."""
-    record = json.loads((run / "record.json").read_text(encoding="utf-8"))
+    record = read_json(run / "record.json")
     change(record)
-    (run / "record.json").write_text(json.dumps(record), encoding="utf-8")
+    write_json(run / "record.json", record)
 
 
 def set_in_record(run: Path, path: str, value: object) -> None:
@@ -103,9 +104,9 @@ def change_outputs(
     run: Path, change: Callable[[list[dict[str, str]]], object], name: str = "predictions.jsonl"
 ) -> None:
     """Change the summaries of a run."""
-    lines = [json.loads(line) for line in (run / name).read_text(encoding="utf-8").splitlines()]
+    lines = read_rows(run / name)
     change(lines)
-    (run / name).write_text("".join(json.dumps(line) + "\n" for line in lines), encoding="utf-8")
+    write_rows(run / name, lines)
 
 
 def test_runs_that_agree_are_marked(work: Path, typed: Typed) -> None:
@@ -338,7 +339,7 @@ def test_outputs_of_another_seed_are_refused(seeds: Path, typed: Typed, tmp_path
     """Another run's summaries and scores, in a run whose settings are right: both are named."""
     shutil.copytree(seeds / "results", tmp_path / "results", symlinks=True)
     original, copy = sorted((tmp_path / "results/runs/mine/trunc").iterdir())[:2]
-    first = json.loads((original / "record.json").read_text(encoding="utf-8"))
+    first = read_json(original / "record.json")
     for name in ("predictions.jsonl", "scores.csv"):
         shutil.copy(original / name, copy / name)
     kept = ("run_id", "key", "config", "fit", "environment", "costs", "finished")

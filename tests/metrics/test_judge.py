@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from support.json_files import write_json
 from support.logs import listening
 from support.scripted_engine import Reply, answer, use_script
 from support.tiny_causal import write_causal
@@ -238,7 +239,7 @@ def test_given_key_points(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> No
         use_script(monkeypatch, {"a": judging({1: [1], 2: []})}),
         tmp_path / "points.json",
     )
-    path.write_text(json.dumps({"e": ["A cat  sat.", " ", "A dog ran."]}), encoding="utf-8")
+    write_json(path, {"e": ["A cat  sat.", " ", "A dog ran."]})
     metric = judge("a", judge_key_points=str(path))
     assert metric.score(SUMMARY, example())["judge_recall"] == 1 / 2
     assert "\n1. A cat sat.\n2. A dog ran.\n\n" in script.prompts("a")[0]

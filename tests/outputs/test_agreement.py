@@ -1,7 +1,6 @@
 """Agreement of metrics with people: statistics by hand and by scipy, intervals by simulation, settled cases."""
 
 import csv
-import json
 from io import StringIO
 from pathlib import Path
 from typing import Any
@@ -11,6 +10,7 @@ import pandas as pd
 import pytest
 import scipy.stats
 from agreement import PUBLISHED, SETS, agreement_of_set, judged_folder, table_of_sets
+from support.json_files import write_rows
 from support.paths import SHARED
 from support.requirements import SHARED_FOLDER
 
@@ -283,7 +283,7 @@ def folder(tmp_path: Path) -> Path:
                     {**key, "annotator": f"r{rater}", "aspect": "coverage", "score": score}
                 )
     for name, items in rows.items():
-        (tmp_path / f"{name}.jsonl").write_text("".join(json.dumps(row) + "\n" for row in items))
+        write_rows(tmp_path / f"{name}.jsonl", items)
     return tmp_path
 
 

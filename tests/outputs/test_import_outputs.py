@@ -1,7 +1,6 @@
 """Outputs that were written outside the suite, made a run: what it has, its place, what is refused."""
 
 import hashlib
-import json
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -9,6 +8,7 @@ from typing import Any
 import pandas as pd
 import pytest
 from support.commands import Typed
+from support.json_files import read_rows, write_rows
 from support.pages import Reading
 from support.toys import write_jsonl
 
@@ -32,9 +32,7 @@ def toy(tmp_path: Path) -> Path:
 @pytest.fixture
 def held_out(toy: Path) -> Path:
     """Outputs for the test split: the first four words of each text, in reversed order of the examples."""
-    return write_outputs(
-        toy.parent / "held-out.jsonl", [output_of(row) for row in rows_of(toy)[::-1]]
-    )
+    return write_rows(toy.parent / "held-out.jsonl", [output_of(row) for row in rows_of(toy)[::-1]])
 
 
 @pytest.fixture
@@ -51,17 +49,11 @@ def imported(typed: Typed, toy: Path) -> Typed:
 
 
 def rows_of(toy: Path) -> list[dict[str, str]]:
-    lines = (toy / "test.jsonl").read_text(encoding="utf-8").splitlines()
-    return list(map(json.loads, lines))
+    return read_rows(toy / "test.jsonl")
 
 
 def output_of(row: dict[str, str]) -> dict[str, str]:
     return {"id": row["id"], "prediction": " ".join(row["document"].split()[:4])}
-
-
-def write_outputs(path: Path, outputs: list[dict[str, str]]) -> Path:
-    path.write_text("".join(f"{json.dumps(output)}\n" for output in outputs), encoding="utf-8")
-    return path
 
 
 def folders_of(toy: Path) -> list[Path]:
@@ -155,7 +147,7 @@ def test_intersect_imports_examples_with_an_output(
 ) -> None:
     """With --intersect, only examples with an output are imported; a line counts the others."""
     rows = rows_of(toy)
-    write_outputs(held_out, [{"id": "nobody", "prediction": "x"}, *map(output_of, rows[2:5])])
+    write_rows(held_out, [{"id": "nobody", "prediction": "x"}, *map(output_of, rows[2:5])])
     assert imported(held_out, "--intersect")[0] == 0
     unknown = "1 output with an unknown id (ids 'nobody')"
     assert any(f"{unknown} and no output for 5 of 8 examples" in line for line in log_lines)
@@ -210,7 +202,7 @@ def test_bad_input_is_one_line_and_writes_nothing(
     message: str,
 ) -> None:
     """What does not fit ends with one line that says what, and nothing is written."""
-    write_outputs(held_out, change([output_of(row) for row in rows_of(toy)]))
+    write_rows(held_out, change([output_of(row) for row in rows_of(toy)]))
     found, out, err = imported(held_out, *words)
     assert (found, out, len(err.splitlines()), message in err) == (code, "", 1, True), err
     assert not folders_of(toy)
@@ -232,7 +224,7 @@ def test_lines_that_do_not_fit(
 def test_the_function_does_what_the_command_does(toy: Path, held_out: Path) -> None:
     """The function returns the record, and its command does the same."""
     texts, results = {"name": "jsonl", "path": toy, "limit": 5}, toy.parent / "results"
-    some = write_outputs(held_out, [output_of(row) for row in rows_of(toy)[:5]])
+    some = write_rows(held_out, [output_of(row) for row in rows_of(toy)[:5]])
     record = longsumbench.import_outputs(
         some, model="theirs", dataset=texts, variant="beam 5", results_dir=results, baselines=False
     )

@@ -12,6 +12,7 @@ from typing import Any
 import pytest
 from hypothesis import given, strategies as st
 from rouge_score import rouge_scorer
+from support.json_files import read_rows
 from support.paths import SHARED
 from support.requirements import SHARED_FOLDER, WORDNET_LISTS
 
@@ -69,7 +70,7 @@ def pairs() -> list[dict[str, Any]]:
     path = REFERENCE / "rouge_pairs.jsonl"
     if not path.is_file():
         pytest.skip(SHARED_FOLDER)
-    return [json.loads(line) for line in path.read_text(encoding="utf-8").splitlines()]
+    return read_rows(path)
 
 
 def need_wordnet() -> None:

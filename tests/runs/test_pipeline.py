@@ -9,6 +9,7 @@ from typing import Any
 
 import pytest
 import yaml  # type: ignore[import-untyped] # not annotated
+from support.json_files import read_json, write_rows
 from support.processes import start_command
 from support.toys import TINY, tiny_recipe, toy_words, write_jsonl
 from support.watching import Watching, with_watching
@@ -64,9 +65,7 @@ def run_id(config: RunConfig) -> str:
 
 def write_test_rows(folder: Path, rows: Sequence[dict[str, Any]]) -> None:
     """Replace the test split of a dataset."""
-    (folder / "test.jsonl").write_text(
-        "".join(json.dumps(row) + "\n" for row in rows), encoding="utf-8"
-    )
+    write_rows(folder / "test.jsonl", rows)
 
 
 def folder_of(config: RunConfig, record: RunRecord) -> Path:
@@ -160,7 +159,7 @@ def test_a_trained_run_is_complete(toy: Path) -> None:
     config = configured(toy, "trunc", seed=3)
     record = run_point(Point(config, variant="x=1", command=("longsumbench", "run")))
     folder = folder_of(config, record)
-    written = json.loads((folder / "record.json").read_text(encoding="utf-8"))
+    written = read_json(folder / "record.json")
     assert {**written, "verified": None} == json.loads(json.dumps(asdict(record)))
     key = record.key
     assert (key.model, key.dataset, key.split, key.seed) == ("trunc", "jsonl", "test", 3)

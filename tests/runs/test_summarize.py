@@ -6,9 +6,9 @@ import shutil
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
 
 import pytest
+from support.json_files import change_json, read_json
 from support.toys import build_tiny, fit_tiny, tiny_overrides, toy_words
 from support.watching import Watching, WatchingConfig, with_watching
 
@@ -189,12 +189,6 @@ def test_settings_lie_over_those_of_the_run() -> None:
     assert settle_decoding(["seed=5", "decode.seed=6"], usual).seed == 6
 
 
-def change_json(path: Path, **changes: Any) -> None:
-    """Change a file of JSON."""
-    content = json.loads(path.read_text(encoding="utf-8"))
-    path.write_text(json.dumps({**content, **changes}), encoding="utf-8")
-
-
 def test_a_checkpoint_that_cannot_be_used_is_told(
     fitted: Path, tmp_path: Path, typed: Typed
 ) -> None:
@@ -305,7 +299,7 @@ def test_a_run_is_found_by_folder_or_id(
         code, out, _ = typed(named, texts, *where, "--json")
         summaries = map(json.loads, out.splitlines())
         assert (code, {one["id"]: one["summary"] for one in summaries}) == (0, expected)
-    fit = json.loads((folder / "record.json").read_text(encoding="utf-8"))["fit"]
+    fit = read_json(folder / "record.json")["fit"]
     change_json(folder / "record.json", fit={**fit, "seconds": -1.0})
     code, out, err = typed(folder, texts)
     assert (code, out, "was written by other weights" in err[0]) == (2, "", True)

@@ -1,10 +1,10 @@
 """`longsumbench summarize … --output`: folders of many files, in several processes, continued after an end."""
 
-import json
 from collections.abc import Callable
 from pathlib import Path
 
 import pytest
+from support.json_files import read_rows
 
 from longsumbench.runs import summarize_many
 
@@ -30,7 +30,7 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 def lines_of(path: str) -> list[dict[str, object]]:
     """Return the objects of a file of JSON lines."""
-    return [json.loads(line) for line in Path(path).read_text(encoding="utf-8").splitlines()]
+    return read_rows(Path(path))
 
 
 def test_a_folder_into_a_file_of_json_lines(folder: Path, typed: Typed) -> None:

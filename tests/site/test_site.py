@@ -1,6 +1,5 @@
 """The site of a results folder: what its pages show, link and leave out, and bad input."""
 
-import json
 import re
 import shlex
 from collections.abc import Iterator
@@ -8,6 +7,7 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
+from support.json_files import write_json
 from support.pages import BREAKOUT, HOSTILE, Reading, text_of
 from support.run_records import judged, record
 from support.stored_runs import small_results, store
@@ -174,7 +174,7 @@ def test_evidence_and_papers_are_copied(root: Path, tmp_path: Path) -> None:
     content = {"name": "seal-table2", "scale": "probe", "claims": [claim]}
     text = f"# SEAL\n\n[All](index.md) [Run](../runs/a.csv) ![drawn](seal-table2-x.png) {HOSTILE}\n"
     (root / "papers").mkdir()
-    (root / "papers" / "seal-table2.json").write_text(json.dumps(content))
+    write_json(root / "papers" / "seal-table2.json", content)
     (root / "papers" / "seal-table2.md").write_text(text)
     (root / "papers" / "seal-table2-x.png").write_bytes(b"drawn")
     folder = write_site(Results(root), tmp_path / "site").parent

@@ -1,6 +1,5 @@
 """Sweeps: what a command makes of its points, here and in other processes."""
 
-import json
 import os
 from collections.abc import Callable
 from pathlib import Path
@@ -8,6 +7,7 @@ from typing import Any
 
 import pandas as pd
 import pytest
+from support.json_files import read_json
 from support.processes import start_command
 from support.sweeping import JOBLIB, untrained
 from support.toys import tiny_overrides, write_jsonl
@@ -37,7 +37,7 @@ def words(toy: Path, tmp_path: Path) -> list[str]:
 def records(results: Path) -> dict[str, dict[str, Any]]:
     """Return run id → record of every finished run."""
     found = results.glob("runs/*/*/*/record.json")
-    return {path.parent.name: json.loads(path.read_text(encoding="utf-8")) for path in found}
+    return {path.parent.name: read_json(path) for path in found}
 
 
 def started(words: list[str]) -> Launch:

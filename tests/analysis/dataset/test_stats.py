@@ -1,12 +1,12 @@
 """What a dataset is like: hand-worked numbers, the same as other ways give them, and `longsumbench stats`."""
 
-import json
 import re
 from pathlib import Path
 
 import numpy as np
 import pandas as pd
 import pytest
+from support.json_files import read_json
 from support.toys import TINY, ToySplit, tiny_overrides, write_jsonl
 
 from longsumbench.analysis.dataset.report import DatasetReport
@@ -139,7 +139,7 @@ def test_a_system_tells_what_its_run_cuts(tmp_path: Path) -> None:
     page = (tmp_path / "out" / "stats.md").read_text(encoding="utf-8")
     assert "What training would cut from the targets" in page
     (path,) = (tmp_path / "runs").glob("*/*/*/record.json")
-    of_run = json.loads(path.read_text(encoding="utf-8"))
+    of_run = read_json(path)
 
     def counted(what: str) -> dict[str, float]:
         rows = table[table["what"] == what]

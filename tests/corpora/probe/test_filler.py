@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from support.json_files import write_rows
 
 from longsumbench.cache.artifacts import ArtifactCache
 from longsumbench.core import DatasetSettings, Example, registry
@@ -40,9 +41,7 @@ def write_corpus(
             numbers = range(document * SENTENCES, (document + 1) * SENTENCES)
             text = "\n\n".join(sentence(split, number) for number in numbers)
             rows.append({"id": f"{split}{document}", "document": text, "summary": "A summary."})
-        (folder / f"{split}.jsonl").write_text(
-            "".join(json.dumps(row) + "\n" for row in rows), encoding="utf-8"
-        )
+        write_rows(folder / f"{split}.jsonl", rows)
     return folder
 
 

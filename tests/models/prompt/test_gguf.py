@@ -1,6 +1,5 @@
 """GGUF files: the same answers as from safetensors with the same weights; damaged and foreign files are one line."""
 
-import json
 import os
 import shutil
 import struct
@@ -12,6 +11,7 @@ from typing import Any
 import pytest
 import torch
 from support.commands import Typed
+from support.json_files import read_json
 from support.tiny_causal import causal_folder
 from support.tiny_gguf import write_gguf, write_twins
 from support.toys import toy_words
@@ -114,7 +114,7 @@ def test_a_run_records_the_file(file: Path, tmp_path: Path, run: Typed, typed: T
     """A folder with one file is that file; the record and the table have the format of its weights."""
     assert run(file.parent)[0] == 0
     (record,) = (tmp_path / "results").rglob("record.json")
-    system = json.loads(record.read_text(encoding="utf-8"))["system"]
+    system = read_json(record)["system"]
     assert (system["weights"], system["parameters"]) == ("GGUF F32", 98624)
     assert system["context"] == 500
     root = ["--results-dir", str(tmp_path / "results")]

@@ -1,6 +1,5 @@
 """Language models of transformers: their answers are those of `generate`, alone as in a batch; bad ones are refused."""
 
-import json
 import re
 import shutil
 from collections.abc import Sequence
@@ -11,6 +10,7 @@ from typing import Any
 import pytest
 import torch
 from safetensors.torch import load_file, save_file
+from support.json_files import change_json
 from support.tiny_bert import write_bert
 from support.tiny_causal import ARCHITECTURES, causal_folder, write_causal
 from support.tiny_seq2seq import write_seq2seq
@@ -192,8 +192,7 @@ def without_file(folder: Path, name: str) -> Path:
 
 def with_entry(folder: Path, name: str, **entries: Any) -> Path:
     """Return a folder after changing entries of one of its files."""
-    path = folder / name
-    path.write_text(json.dumps({**json.loads(path.read_text()), **entries}))
+    change_json(folder / name, **entries)
     return folder
 
 

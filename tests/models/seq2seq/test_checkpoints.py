@@ -13,6 +13,7 @@ import torch
 from huggingface_hub.errors import RevisionNotFoundError
 from requests import Response
 from safetensors.torch import load_file, save_file
+from support.json_files import change_json
 from support.tiny_bert import write_bert
 from support.tiny_seq2seq import open_seq2seq, write_seq2seq
 from support.toys import example, write_jsonl
@@ -328,9 +329,7 @@ def test_tokens_outside_the_vocabulary_are_refused(
     file: str, entries: dict[str, Any], bart: Path
 ) -> None:
     """Special, forced and forbidden tokens are in the vocabulary; the line has the name of the setting."""
-    path = bart / file
-    stored = json.loads(path.read_text(encoding="utf-8")) if path.exists() else {}
-    path.write_text(json.dumps(stored | entries), encoding="utf-8")
+    change_json(bart / file, **entries)
     with pytest.raises(DataError, match=next(iter(entries))):
         texts(open_seq2seq(bart))
 
