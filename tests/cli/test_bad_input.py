@@ -13,7 +13,6 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from support.json_files import read_json
 from support.permissions import heeded
 from support.processes import start_command
 from support.toys import tiny_overrides, told_in, write_jsonl
@@ -100,15 +99,6 @@ def test_a_bad_row_is_named_by_file_and_line(toy: Path, fails: Callable[..., str
         assert f"{toy}/{expected}" in fails(3, f"dataset.path={toy}")
 
 
-def test_a_bad_row_can_be_left_out(toy: Path, tmp_path: Path) -> None:
-    """With dataset.strict=false the other rows are used, and the record counts what was left out."""
-    (toy / "test.jsonl").write_bytes(TEXT.encode() + b"".join(bad for bad, _ in BAD_ROWS.values()))
-    folder = works(toy, tmp_path, "model=lead", "dataset.strict=false")
-    record = read_json(folder / "record.json")
-    assert record["evaluation"]["n"] == 1
-    assert sum(record["texts"]["more"]["skipped"]["test"].values()) == len(BAD_ROWS)
-
-
 def test_wrong_usage_is_told_with_the_nearest_name(toy: Path, fails: Callable[..., str]) -> None:
     """An invalid word ends with exit code 2 before any work, and says what could be."""
     for word, expected in USAGE.items():
@@ -148,19 +138,6 @@ def test_a_pipe_is_refused(
         code = main(command)
         (line,) = capsys.readouterr().err.splitlines()[-1:]
         assert (code, "not a regular file" in line) == (3, True), (command, line)
-
-
-def test_an_empty_reference_is_left_out_of_the_means(toy: Path, tmp_path: Path) -> None:
-    """An example without a reference is summarized, not scored, and named in the record."""
-    empty = [
-        {**GOOD, "id": "a", "summary": ""},
-        {"id": "b", "document": "One two.", "references": []},
-    ]
-    (toy / "test.jsonl").write_text(
-        TEXT + "".join(json.dumps(row) + "\n" for row in empty), encoding="utf-8"
-    )
-    evaluation = RunRecord.read(works(toy, tmp_path, "model=oracle")).evaluation
-    assert (evaluation.n, evaluation.empty_references) == (1, ("a", "b"))
 
 
 ONE_FILE = "(read: test.jsonl; dataset.split_by_hash=true with dataset.path=FILE divides one file into three)"
@@ -212,22 +189,6 @@ def test_odd_documents_simply_work(model: str, toy: Path, tmp_path: Path) -> Non
     assert [json.loads(line)["id"] for line in predictions.split("\n")] == ["0", "1", "2"]
 
 
-@pytest.mark.parametrize("setting", ["results_dir", "cache"])
-def test_an_unwritable_folder_is_told(
-    setting: str, toy: Path, fails: Callable[..., str], monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """A folder that cannot be made ends with exit code 4 and the way to choose another one."""
-    below_a_file = toy / "test.jsonl" / "below"
-    words = [f"dataset.path={toy}"]
-    if setting == "cache":
-        monkeypatch.setenv("LONGSUMBENCH_CACHE", str(below_a_file))
-    else:
-        words.append(f"results_dir={below_a_file}")
-    expected = fails(4, *words)
-    assert f"cannot write to {below_a_file}" in expected
-    assert ("results_dir=" if setting == "results_dir" else "LONGSUMBENCH_CACHE") in expected
-
-
 def test_a_full_disk_loses_nothing(tmp_path: Path, fails: Callable[..., str]) -> None:
     """ENOSPC ends with exit code 4; the same command afterwards ends as if nothing had happened."""
     import torch
@@ -249,20 +210,6 @@ def test_a_full_disk_loses_nothing(tmp_path: Path, fails: Callable[..., str]) ->
     for name in ("predictions.jsonl", "scores.csv"):
         assert (interrupted / name).read_bytes() == (undisturbed / name).read_bytes()
     assert RunRecord.read(interrupted).fit.steps == 6
-
-
-def test_too_little_memory_is_told(
-    toy: Path, fails: Callable[..., str], monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """Running out of memory ends with exit code 4 and what to make smaller."""
-
-    def exhausted(*_: Any, **__: Any) -> None:
-        raise MemoryError
-
-    monkeypatch.setattr("longsumbench.runs.pipeline.summarize_split", exhausted)
-    assert "a smaller train.batch_size with a larger train.accumulation" in fails(
-        4, f"dataset.path={toy}"
-    )
 
 
 def test_no_network_is_told_before_a_network_is_imported(tmp_path: Path) -> None:
@@ -294,22 +241,6 @@ def test_no_network_is_told_before_a_network_is_imported(tmp_path: Path) -> None
         )
     assert (done.returncode, done.stdout) == (4, "False\n"), done.stderr
     assert "dataset 'arxiv' (ccdv/arxiv-summarization) is not on this machine" in done.stderr
-
-
-def test_a_checkpoint_of_another_system_is_refused(
-    toy: Path, tmp_path: Path, fails: Callable[..., str]
-) -> None:
-    """model.init takes a checkpoint of the same system only; the message names the system it is of."""
-    other = tmp_path / "other"
-    other.mkdir()
-    (other / "system.json").write_text(
-        '{"system": "lead", "config": {}, "state": {}}', encoding="utf-8"
-    )
-    words = [*tiny_overrides(toy), "model=trunc"]
-    assert "is a checkpoint of 'lead', not of 'trunc'" in fails(2, *words, f"model.init={other}")
-    assert "is not a checkpoint of this suite" in fails(
-        2, *words, f"model.init={tmp_path / 'nowhere'}"
-    )
 
 
 def test_a_bug_is_one_line_and_its_traceback_is_in_a_log(

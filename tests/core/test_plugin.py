@@ -73,14 +73,6 @@ def test_it_is_listed(capsys: pytest.CaptureFixture[str]) -> None:
     assert {"lead", "trunc"} <= set(meanings)
 
 
-@pytest.mark.usefixtures("broken")
-def test_a_broken_one_is_told(capsys: pytest.CaptureFixture[str]) -> None:
-    """A plug-in that cannot be imported is wrong usage, in one line."""
-    assert main(["run", "model=broken"]) == 2
-    (line,) = capsys.readouterr().err.splitlines()
-    assert "model 'broken' (last.nowhere:Nothing) cannot be imported" in line
-
-
 @pytest.mark.usefixtures("installed")
 def test_it_runs_and_is_swept_over(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     """It is swept over, scored and tabled next to others; its settings are its own, also those of a YAML file."""

@@ -14,7 +14,7 @@ from support.toys import write_jsonl
 
 import longsumbench
 from longsumbench.cli.main import main
-from longsumbench.errors import DataError, UsageError
+from longsumbench.errors import DataError
 from longsumbench.runs.predictions import read_summaries
 from longsumbench.runs.record import ImportedOutputs, RunRecord
 from longsumbench.runs.results import Results
@@ -221,20 +221,6 @@ def test_lines_that_do_not_fit(
     assert RunRecord.read(folders_of(toy)[0]).evaluation.empty_predictions == 2
 
 
-def test_the_function_does_what_the_command_does(toy: Path, held_out: Path) -> None:
-    """The function returns the record, and its command does the same."""
-    texts, results = {"name": "jsonl", "path": toy, "limit": 5}, toy.parent / "results"
-    some = write_rows(held_out, [output_of(row) for row in rows_of(toy)[:5]])
-    record = longsumbench.import_outputs(
-        some, model="theirs", dataset=texts, variant="beam 5", results_dir=results, baselines=False
-    )
-    assert (record.evaluation.n, record.variant, record.command[0]) == (5, "beam 5", "longsumbench")
-    assert main(list(record.command[1:])) == 0
-    assert len(folders_of(toy)) == 1
-    with pytest.raises(UsageError, match="dataset= has no name"):
-        longsumbench.import_outputs(some, model="theirs", dataset={"path": toy})
-
-
 def test_outputs_may_be_a_dictionary(toy: Path, held_out: Path) -> None:
     """Outputs by id make the run that their file makes; what is no text, or of no example, is refused."""
     outputs: dict[str, Any] = {row["id"]: output_of(row)["prediction"] for row in rows_of(toy)}
@@ -242,6 +228,8 @@ def test_outputs_may_be_a_dictionary(toy: Path, held_out: Path) -> None:
     settings |= {"results_dir": toy.parent / "results", "baselines": False}
     from_file = longsumbench.import_outputs(held_out, **settings)
     assert longsumbench.import_outputs(outputs, **settings).run_id == from_file.run_id
+    assert main(list(from_file.command[1:])) == 0
+    assert len(folders_of(toy)) == 1
     with pytest.raises(DataError, match="must be text"):
         longsumbench.import_outputs(outputs | {"x0": 3}, **settings)
     with pytest.raises(DataError, match="no output for 8 of 8 examples"):

@@ -2,7 +2,6 @@
 
 import csv
 import json
-import os
 import subprocess
 import sys
 from collections.abc import Callable
@@ -249,11 +248,3 @@ def test_generators_are_scored_as_lists() -> None:
     texts = (["the cat sat", "a dog"], ["the cat sat down", "a cat"])
     predictions, references = ((text for text in side) for side in texts)
     assert longsumbench.score(predictions, references).f1 == longsumbench.score(*texts).f1
-
-
-def test_a_pipe_is_refused(tmp_path: Path, scored: Scored) -> None:
-    """A pipe would be read twice, or for ever."""
-    os.mkfifo(tmp_path / "pipe")
-    code, _, message = scored(tmp_path / "pipe", tmp_path / "pipe")
-    assert code == 3
-    assert "not a regular file; write the texts into a file first" in message[-1]
