@@ -25,10 +25,9 @@ _VALUES = st.one_of(
 
 
 @pytest.fixture
-def toy(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> dict[str, Any]:
+def toy(here: Path) -> dict[str, Any]:
     """The settings of a run on toy texts, with `results` in the working folder."""
-    monkeypatch.chdir(tmp_path)
-    path = write_jsonl(tmp_path / "toy")
+    path = write_jsonl(here / "toy")
     return {"dataset": {"name": "jsonl", "path": path}, "score.resamples": 100, "baselines": False}
 
 
@@ -226,7 +225,7 @@ def test_a_trained_system_summarizes_texts(
     )
     system = longsumbench.load_system(record, device="cpu")
     text = " ".join(example(1).sentences())
-    Path("text.txt").write_text(text, encoding="utf-8")
+    Path("text.txt").write_text(text)
     capsys.readouterr()
     assert main(["summarize", record.run_id, "text.txt", "device=cpu"]) == 0
     one, two = system.summarize([text, example(1)])

@@ -105,11 +105,11 @@ def test_the_scores_are_those_of_the_release() -> None:
 @needs_outputs
 def test_the_scores_are_those_of_rouge_score() -> None:
     """One in twenty outputs of each system, scored by rouge_score, has the committed scores."""
-    documents = (OUTPUTS / "documents.jsonl").read_text(encoding="utf-8").splitlines()
+    documents = (OUTPUTS / "documents.jsonl").read_text().splitlines()
     references = {row["id"]: row["references"] for row in map(json.loads, documents)}
     library = rouge_scorer.RougeScorer([*WITHOUT_SENTENCES], use_stemmer=True)
     for place, (file, record) in enumerate(imported("qmsum")):
-        outputs = (OUTPUTS / "import" / f"{file}.jsonl").read_text(encoding="utf-8").splitlines()
+        outputs = (OUTPUTS / "import" / f"{file}.jsonl").read_text().splitlines()
         scores = read_scores(RESULTS.run_folder(record) / "scores.csv")
         for row in map(json.loads, outputs[place::EVERY]):
             theirs = library.score_multi(references[row["id"]], row["prediction"])

@@ -161,12 +161,9 @@ def test_texts_are_checked_before_anything_else(
     assert not (tmp_path / "results").exists()
 
 
-def test_the_command_recommends(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_the_command_recommends(here: Path, capsys: pytest.CaptureFixture[str]) -> None:
     """On toy texts it prints a table of all systems and three sentences; a system that cannot run fails at the end."""
-    monkeypatch.chdir(tmp_path)
-    write_jsonl(tmp_path / "toys")
+    write_jsonl(here / "toys")
     quick = ["train.max_steps=4", "train.eval_steps=2", "score.resamples=100"]
     server = "model=prompt model.engine=api model.base_url=http://127.0.0.1:9/v1 model.checkpoint=m model.retries=0"
     assert main(["recommend", "toys", *quick, "--also", f"{server} model.reading=whole"]) == 4

@@ -17,7 +17,7 @@ from longsumbench.models.hierarchical_transformer.config import FlatTransformerC
 
 def build(folder: Path) -> None:
     """Build a stage of one file."""
-    (folder / "text").write_text("some text", encoding="utf-8")
+    (folder / "text").write_text("some text")
 
 
 def test_a_damaged_stage_is_refused_until_it_is_deleted(

@@ -10,7 +10,7 @@ import pytest
 from support.processes import next_line, start_python
 from support.waiting import PATIENCE
 
-from longsumbench.cache.artifacts import CACHE_VARIABLE, ArtifactCache
+from longsumbench.cache.artifacts import ArtifactCache
 from longsumbench.cache.prune import artifacts_in, delete_artifacts
 from longsumbench.cli.main import main
 
@@ -27,10 +27,9 @@ ArtifactCache(Path(sys.argv[1])).get(sys.argv[2], {"x": 1}, build)
 
 
 @pytest.fixture
-def root(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+def root(empty_cache: Path) -> Path:
     """An empty cache folder."""
-    monkeypatch.setenv(CACHE_VARIABLE, str(tmp_path / "cache"))
-    return tmp_path / "cache"
+    return empty_cache
 
 
 def make(root: Path, kind: str, size: int = 10, days_ago: float = 0, **inputs: object) -> Path:

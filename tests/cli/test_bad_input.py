@@ -162,15 +162,13 @@ ONE_FILE = "(read: test.jsonl; dataset.split_by_hash=true with dataset.path=FILE
 def test_missing_texts_are_told(
     words: str,
     problem: str,
-    tmp_path: Path,
+    here: Path,
     fails: Callable[..., str],
-    monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     """A path where nothing is, a split that is missing, and one without references: one line says what to do."""
-    monkeypatch.chdir(tmp_path)
-    write_jsonl(tmp_path / "tests", train=0, validation=0)
+    write_jsonl(here / "tests", train=0, validation=0)
     unscored = json.dumps({**GOOD, "summary": ""}) + "\n"
-    (write_jsonl(tmp_path / "unscored") / "test.jsonl").write_text(unscored, encoding="utf-8")
+    (write_jsonl(here / "unscored") / "test.jsonl").write_text(unscored)
     assert problem in fails(3, *words.split())
 
 
@@ -180,12 +178,12 @@ def test_odd_documents_simply_work(model: str, toy: Path, tmp_path: Path) -> Non
     huge_sentence = "w" * 500_000 + ". One two three."
     huge_document = "Some words stand here now. " * 20_000
     documents = [huge_sentence, huge_document, "One\u2028two\x00three.\u0085Four."]
-    with (toy / "test.jsonl").open("w", encoding="utf-8") as file:
+    with (toy / "test.jsonl").open("w") as file:
         for number, document in enumerate(documents):
             file.write(json.dumps({**GOOD, "id": f"{number}", "document": document}) + "\n")
     settings = tiny_overrides(toy, steps=1) if model == "trunc" else ["model=lead"]
     folder = works(toy, tmp_path, *settings)
-    predictions = (folder / "predictions.jsonl").read_text(encoding="utf-8").strip()
+    predictions = (folder / "predictions.jsonl").read_text().strip()
     assert [json.loads(line)["id"] for line in predictions.split("\n")] == ["0", "1", "2"]
 
 
@@ -257,7 +255,7 @@ def test_a_bug_is_one_line_and_its_traceback_is_in_a_log(
     )
     assert match is not None
     assert "please report it, with that file, to the project" in expected
-    log = Path(match[1]).read_text(encoding="utf-8")
+    log = Path(match[1]).read_text()
     assert log.startswith("Traceback")
     assert "pipeline.py" in log
 
@@ -333,7 +331,7 @@ def test_a_torn_record_is_made_again(
     """The same run makes it again, and says so."""
     folder = works(toy, tmp_path, "model=lead")
     path, whole = folder / "record.json", RunRecord.read(folder)
-    path.write_text('{\n "run_id": "0123', encoding="utf-8")
+    path.write_text('{\n "run_id": "0123')
     assert works(toy, tmp_path, "model=lead") == folder
     repeated = f"the record of this run cannot be read; the run is repeated: {path}"
     assert repeated in capsys.readouterr().err

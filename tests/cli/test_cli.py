@@ -101,12 +101,11 @@ def test_lists_fit_the_terminal(
 
 
 def test_screens_of_a_sweep_fit_the_terminal(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+    here: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     """Nothing is wider than 80 columns: a sweep with a failed point, its status, the list of runs, the cache."""
     monkeypatch.setenv("COLUMNS", "80")
-    monkeypatch.chdir(tmp_path)
-    write_jsonl(tmp_path / "toy", train=0, validation=0)
+    write_jsonl(here / "toy", train=0, validation=0)
     sweep = ["model=lead,lexrank", "model.length=train,20,30", "dataset=jsonl", "dataset.path=toy"]
     assert (
         main(
@@ -194,12 +193,10 @@ def test_wrong_usage_is_one_line(
     words: str,
     message: str,
     capsys: pytest.CaptureFixture[str],
-    tmp_path: Path,
-    monkeypatch: pytest.MonkeyPatch,
+    here: Path,
 ) -> None:
     """Wrong usage ends with exit code 2 and one line on stderr that says what was meant."""
-    (tmp_path / "tests").mkdir()
-    monkeypatch.chdir(tmp_path)
+    (here / "tests").mkdir()
     assert main(words.split()) == 2
     output = capsys.readouterr()
     assert output.out == ""
@@ -307,7 +304,7 @@ def test_a_leaderboard_is_printed(
     assert "\\toprule" in print_table("--latex")
     file = tmp_path / "t.tex"
     assert print_table("jsonl", "--latex", str(file)).split() == [str(file)]
-    assert r"\begin{table}" in file.read_text(encoding="utf-8")
+    assert r"\begin{table}" in file.read_text()
     misplaced = print_table("--latex", "jsonl", code=2)
     assert "name one DATASET first, then a file that ends in .tex" in misplaced
     assert "jsonl, ROUGE recall" in print_table("jsonl", "--measure", "recall")

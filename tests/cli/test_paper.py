@@ -10,11 +10,10 @@ from longsumbench.cli.main import main
 
 
 @pytest.fixture
-def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+def folder(here: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """A working folder, with one table of the papers."""
     offer(monkeypatch, toy_paper_table())
-    monkeypatch.chdir(tmp_path)
-    return tmp_path
+    return here
 
 
 def test_a_table_is_printed_with_its_files(

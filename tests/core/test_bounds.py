@@ -117,10 +117,9 @@ def words_of(model: str, key: str, value: str, folder: Path) -> list[str]:
 
 
 @pytest.fixture
-def toy(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+def toy(here: Path) -> Path:
     """A small dataset; what is written goes into a folder of the test."""
-    monkeypatch.chdir(tmp_path)
-    return write_jsonl(tmp_path / "toy")
+    return write_jsonl(here / "toy")
 
 
 def check_plan(model: str, key: str, value: str, folder: Path) -> bool:

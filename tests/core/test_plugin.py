@@ -44,14 +44,13 @@ class Last(System):
 
 
 @pytest.fixture
-def installed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+def installed(here: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """The folder of the package, which is on Python's path; the working folder is empty."""
-    site = tmp_path / "site"
+    site = here / "site"
     install_package(
         site, "mine", {"last.py": SYSTEM}, {"longsumbench.systems": {"last": "last:Last"}}
     )
     monkeypatch.syspath_prepend(site)
-    monkeypatch.chdir(tmp_path)
     return site
 
 

@@ -186,7 +186,7 @@ def test_the_hub_reads_what_is_written_for_it(
     files = {path.relative_to(folder).as_posix() for path in folder.rglob("*") if path.is_file()}
     scores = "seal-seal0000/.eval_results/longsumbench.yaml"
     assert files == {"lead-lead0000/README.md", "seal-seal0000/README.md", scores}
-    written = yaml.safe_load((folder / scores).read_text(encoding="utf-8"))
+    written = yaml.safe_load((folder / scores).read_text())
     entries = parse_eval_result_entries(written)
     values = {entry.task_id: entry.value for entry in entries}
     assert values == {"rouge1": 43.0, "rouge2": 31.0, "rougeL": 35.0, "rougeLsum": 40.0}
@@ -242,14 +242,12 @@ def test_wrong_usage_is_one_line(
     words: list[str],
     code: int,
     message: str,
-    tmp_path: Path,
-    monkeypatch: pytest.MonkeyPatch,
+    here: Path,
     capsys: pytest.CaptureFixture[str],
 ) -> None:
     """An unknown word or format, or a folder that is a file."""
-    monkeypatch.chdir(tmp_path)
-    write_runs(tmp_path / "results", record("lead", 30.0))
-    (tmp_path / "taken").write_text("")
+    write_runs(here / "results", record("lead", 30.0))
+    (here / "taken").write_text("")
     assert main(["export", *words]) == code
     output = capsys.readouterr()
     (line,) = output.err.splitlines()

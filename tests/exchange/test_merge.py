@@ -21,6 +21,8 @@ from support.waiting import PATIENCE
 from longsumbench.cli.main import main
 from longsumbench.runs.results import finished_folders
 
+pytestmark = pytest.mark.usefixtures("here")
+
 
 @pytest.fixture(scope="module")
 def whole(tmp_path_factory: pytest.TempPathFactory) -> Path:
@@ -33,12 +35,6 @@ def whole(tmp_path_factory: pytest.TempPathFactory) -> Path:
     assert main(["run", "-m", *words, "dataset.name=mine", *sweep]) == 0
     assert main(["run", *words, "dataset.name=other", "model=lead"]) == 0
     return results
-
-
-@pytest.fixture(autouse=True)
-def empty_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """The commands run in an empty folder."""
-    monkeypatch.chdir(tmp_path)
 
 
 @pytest.fixture
@@ -130,7 +126,7 @@ def test_a_conflict_is_named_and_nothing_is_overwritten(halves: list[Path], type
     evaluation = read_json(run / "record.json")["evaluation"]
     evaluation["scores"]["rouge1"]["f"] += 1
     change_json(run / "record.json", evaluation=evaluation)
-    with (run / "predictions.jsonl").open("a", encoding="utf-8") as file:
+    with (run / "predictions.jsonl").open("a") as file:
         file.write("\n")
     before = files_of(halves[1])
     code, out, err = typed("merge", *halves)
@@ -147,7 +143,7 @@ def test_a_conflict_is_named_and_nothing_is_overwritten(halves: list[Path], type
 
 
 def torn(run: Path) -> str:
-    (run / "record.json").write_text("{", encoding="utf-8")
+    (run / "record.json").write_text("{")
     return "not a run's record ("
 
 
@@ -167,7 +163,7 @@ def unreadable(run: Path) -> str:
 
 
 def linked_out(run: Path) -> str:
-    Path("private.txt").write_text("private", encoding="utf-8")
+    Path("private.txt").write_text("private")
     (run / "predictions.jsonl").unlink()
     (run / "predictions.jsonl").symlink_to(Path("private.txt").absolute())
     return "predictions.jsonl: a link that leaves its folder, which is not followed: "
@@ -208,7 +204,7 @@ def test_a_run_that_cannot_be_merged(
 def test_places_that_are_no_results(halves: list[Path], typed: Typed) -> None:
     """A folder, a file, a damaged bundle and nothing at all: a line each, and the rest is merged."""
     Path("empty").mkdir()
-    Path("notes.txt").write_text("no bundle", encoding="utf-8")
+    Path("notes.txt").write_text("no bundle")
     code, out, err = typed("merge", "empty", "notes.txt", "nowhere", *halves)
     number = sum(len(finished_folders(half)) for half in halves)
     assert (code, len(out.splitlines())) == (3, 2)

@@ -201,12 +201,12 @@ def test_the_folder_of_a_ranker_travels(
     def save_with_ranker(system: Trunc, folder: Path) -> None:
         save(system, folder)
         (folder / "ranker").mkdir()
-        (folder / "ranker" / "config.json").write_text("{}", encoding="utf-8")
+        (folder / "ranker" / "config.json").write_text("{}")
 
     monkeypatch.setattr(Trunc, "save", save_with_ranker)
     assert push(capsys, trained, "me/ranked")[0] == 0
     found, _ = find_system("me/ranked", [], Results(tmp_path), "none")
-    assert (Path(found.name) / "ranker" / "config.json").read_text(encoding="utf-8") == "{}"
+    assert (Path(found.name) / "ranker" / "config.json").read_text() == "{}"
     assert found.fitted().system.config.name == "trunc"
 
 
@@ -226,7 +226,7 @@ def test_another_model_of_the_hub(
 ) -> None:
     """`summarize` says in one line that it is none of this suite, or does not exist."""
     hub.files |= {"me/model": files} if files else {}
-    (tmp_path / "a.txt").write_text("A text.", encoding="utf-8")
+    (tmp_path / "a.txt").write_text("A text.")
     words = [str(tmp_path / "a.txt"), "--results-dir", str(tmp_path)]
     assert main(["summarize", "me/model", *words]) == 2
     (line,) = capsys.readouterr().err.splitlines()

@@ -180,7 +180,7 @@ def test_the_command_prints_the_chosen_columns(
         ["1", "seal", "90", "s", "*34.5", "256"],
         ["2", "lead", "23.0", "±0.8"],
     ]
-    assert "words" in (Path(root) / "leaderboard" / "arxiv.md").read_text(encoding="utf-8")
+    assert "words" in (Path(root) / "leaderboard" / "arxiv.md").read_text()
     assert main(["leaderboard", "--columns", "rouge1", "--latex", "--results-dir", root]) == 0
     assert r"S[table-format=2.1(1)]" in capsys.readouterr().out
 

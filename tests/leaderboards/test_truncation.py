@@ -51,7 +51,7 @@ def test_the_table_has_it(tmp_path: Path, capsys: pytest.CaptureFixture[str]) ->
     causes = ["cut_input_length", "cut_length", "cut_snippet_length"]
     assert table.loc["trunc", causes].fillna(0).tolist() == [75, 0, 5]
     assert table.loc["lead", causes].fillna(0).tolist() == [0, 80, 0]
-    text = (tmp_path / "leaderboard" / "arxiv.md").read_text(encoding="utf-8")
+    text = (tmp_path / "leaderboard" / "arxiv.md").read_text()
     assert 0 < text.index("## What was not read") < text.index("## Published numbers")
     assert main(["leaderboard", "arxiv", "--ledger", "--results-dir", str(tmp_path)]) == 0
     printed = capsys.readouterr().out

@@ -71,9 +71,7 @@ def as_pipe(folder: Path, name: str) -> None:
 
 
 DAMAGES: dict[str, Callable[[Path], object]] = {
-    "a torn config": lambda folder: (folder / CONFIG).write_text(
-        '{"model_type": "ba', encoding="utf-8"
-    ),
+    "a torn config": lambda folder: (folder / CONFIG).write_text('{"model_type": "ba'),
     "another type": lambda folder: change_json(folder / CONFIG, model_type="t5"),
     "code of a kernel": lambda folder: change_json(
         folder / CONFIG, attn_implementation="somebody/attention"
@@ -90,9 +88,7 @@ DAMAGES: dict[str, Callable[[Path], object]] = {
     "not finite": lambda folder: change_weights(
         folder, lambda all, name: all.update({name: all[name] * torch.nan})
     ),
-    "a torn tokenizer": lambda folder: (folder / TOKENIZER).write_text(
-        '{"version": ', encoding="utf-8"
-    ),
+    "a torn tokenizer": lambda folder: (folder / TOKENIZER).write_text('{"version": '),
 }
 
 

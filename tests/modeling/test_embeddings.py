@@ -54,7 +54,7 @@ def with_files(bert: Path, folder: Path, files: dict[str, Any]) -> Path:
     for name, content in files.items():
         (folder / name).parent.mkdir(exist_ok=True)
         text = content if isinstance(content, str) else json.dumps(content)
-        (folder / name).write_text(text, encoding="utf-8")
+        (folder / name).write_text(text)
     return folder
 
 
@@ -340,21 +340,19 @@ def test_lexrank_by_an_encoder(bert: Path, tmp_path: Path) -> None:
 )
 def test_wrong_settings(
     bert: Path,
-    tmp_path: Path,
-    monkeypatch: pytest.MonkeyPatch,
+    here: Path,
     capsys: pytest.CaptureFixture[str],
     words: str,
     message: str,
 ) -> None:
     """A setting that does not fit ends the command with one line and exit code 2; nothing is written."""
-    monkeypatch.chdir(tmp_path)
-    texts = tmp_path / "texts"
+    texts = here / "texts"
     write_jsonl(texts)
     words = words.replace("BERT", str(bert)).replace("TEXTS", str(texts))
     assert main([*words.split(), "dataset=jsonl", f"dataset.path={texts}"]) == 2
     error = capsys.readouterr().err.strip()
     assert message in error.splitlines()[-1]
-    assert not list(tmp_path.glob("results/**/record.json"))
+    assert not list(here.glob("results/**/record.json"))
 
 
 def test_rank_recall_of_encoders(bert: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -2,27 +2,16 @@
 
 import subprocess
 import sys
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import pytest
-import torch
 from support import gpu_counts
 from support.paths import ROOT
 from support.toys import fit_tiny, tiny_recipe
 from support.virtual_gpu import VirtualGPU
-from torch import Tensor
 
 from longsumbench.modeling.training.trainer import _Training
-
-Act = Callable[[Tensor, Tensor], object]  # of states [4, 3] and ids [4], both on the device
-
-
-def on_device(act: Act) -> object:
-    """Call a function with tensors on the device."""
-    with VirtualGPU("tests"):
-        return act(torch.rand(4, 3, device="cuda"), torch.arange(4).to("cuda"))
 
 
 def test_a_batch_that_is_not_moved_is_found(

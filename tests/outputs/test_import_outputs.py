@@ -81,7 +81,7 @@ def test_import_compare_inspect(typed: Typed, toy: Path, held_out: Path, tmp_pat
     code, out, err = typed("inspect", folder, first["id"], "--results-dir", results)
     reason = f"{label} has no evidence: its outputs were written outside the suite"
     assert (code, err) == (0, f"{reason}\n")
-    page = Reading(Path(out.splitlines()[-1]).read_text(encoding="utf-8"))
+    page = Reading(Path(out.splitlines()[-1]).read_text())
     assert first["summary"] in " ".join(page.text.split())
 
 
@@ -130,12 +130,12 @@ def test_formats_give_the_same_run(
     """JSON lines, lines in the split's order, folders named by ids or by numbers, and a run's folder mean the same."""
     outputs = [output_of(row) for row in rows_of(toy)]
     lines = tmp_path / "out.txt"
-    lines.write_text("".join(f"{one['prediction']}\n" for one in outputs), encoding="utf-8")
+    lines.write_text("".join(f"{one['prediction']}\n" for one in outputs))
     by_name, by_number = tmp_path / "named", tmp_path / "numbered"
     for place, one in enumerate(outputs):
         for folder, name in ((by_name, one["id"]), (by_number, f"{place + 5}_decoded")):
             folder.mkdir(exist_ok=True)
-            (folder / f"{name}.dec").write_text(one["prediction"], encoding="utf-8")
+            (folder / f"{name}.dec").write_text(one["prediction"])
     assert imported(held_out)[0] == 0
     for path in (lines, by_name, by_number, folders_of(toy)[0]):
         assert imported(path)[0] == 0
@@ -213,9 +213,9 @@ def test_lines_that_do_not_fit(
 ) -> None:
     """Another number of lines is an error; empty lines are outputs, and are counted."""
     lines = tmp_path / "out.txt"
-    lines.write_text("a\n" * (NUM_TEST - 1), encoding="utf-8")
+    lines.write_text("a\n" * (NUM_TEST - 1))
     assert "out.txt: 7 lines for 8 examples" in imported(lines)[2]
-    lines.write_text("a\n" * (NUM_TEST - 2) + "\n\n", encoding="utf-8")
+    lines.write_text("a\n" * (NUM_TEST - 2) + "\n\n")
     assert imported(lines)[0] == 0
     assert "empty outputs, which score 0: 2 of 8" in log_lines
     assert RunRecord.read(folders_of(toy)[0]).evaluation.empty_predictions == 2

@@ -71,7 +71,7 @@ def test_scores_equal_rouge_score(
     table = tmp_path / "scores" / "s.csv"
     code, _, message = scored(*files, "--stem" if stem else "--no-stem", "--per-example", table)
     assert (code, message) == (0, [])
-    with table.open(encoding="utf-8", newline="") as file:
+    with table.open(newline="") as file:
         assert next(csv.reader(file)) == HEADER
     scores = read_scores(table)
     peer = rouge_scorer.RougeScorer(list(ROUGE_TYPES), use_stemmer=stem)

@@ -102,27 +102,6 @@ def test_equals_rouge_score(prediction: Text, references: list[Text], stem: bool
         assert scorer(stem=stem, kernels=kernels).score(prediction, references) == expected
 
 
-@pytest.mark.parametrize("length", [1_000, pytest.param(10_000, marks=pytest.mark.slow)])
-def test_long_texts_score_as_rouge_score_scores_them(length: int) -> None:
-    """Long texts score as rouge_score scores them: sentences of all lengths, words as frequent as in prose."""
-    chance = random.Random(length)
-
-    def text() -> Text:
-        sentences, left = [], length
-        while left > 0:
-            size = min(left, chance.choice([3, 20, 30, 200]))
-            sentences.append(
-                " ".join(f"w{int(chance.paretovariate(0.6)) % 5_000}" for _ in range(size))
-            )
-            left -= size
-        return tuple(sentences)
-
-    prediction, reference = text(), text()
-    expected = peer(prediction, [reference], stem=False)
-    for kernels in KERNELS:
-        assert scorer(stem=False, kernels=kernels).score(prediction, [reference]) == expected
-
-
 @given(
     TEXTS | RANDOM_TEXTS,
     st.lists(TEXTS | RANDOM_TEXTS, min_size=1, max_size=3),

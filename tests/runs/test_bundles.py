@@ -40,12 +40,11 @@ def toy(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.fixture
-def work(toy: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+def work(toy: Path, here: Path) -> Path:
     """A copy of that results folder, with the table of its runs; the current folder is the one above."""
-    shutil.copytree(toy / "results", tmp_path / "results", symlinks=True)
-    monkeypatch.chdir(tmp_path)
+    shutil.copytree(toy / "results", here / "results", symlinks=True)
     assert main(["leaderboard"]) == 0
-    return tmp_path
+    return here
 
 
 def run_folder(folder: Path, model: str) -> Path:
@@ -166,7 +165,7 @@ def test_a_run_that_is_being_changed_is_not_packed(
     assert main(["runs", "pack"]) == 0
     packed = files_of(Path("results/bundles"))
     lead = run_folder(work, "lead")
-    (lead / "scores.csv").write_text("half", encoding="utf-8")
+    (lead / "scores.csv").write_text("half")
     capsys.readouterr()
     with exclusive_lock(lead / "work" / ".lock"):
         assert main(["runs", "pack"]) == 0
@@ -180,14 +179,14 @@ def test_a_finished_folder_replaces_the_packed_run(work: Path) -> None:
     """A run that is in both is read from its folder, and packed from there; an unfinished folder hides nothing."""
     run, results = run_folder(work, "lead"), Results(Path("results"))
     assert main(["runs", "pack"]) == 0
-    (run / "scores.csv").write_text("changed", encoding="utf-8")
+    (run / "scores.csv").write_text("changed")
     assert results.find(run.name).resolve() == run
     assert len(list(results.records("mine"))) == 2
     assert main(["runs", "pack"]) == 0
     (run / "record.json").unlink()
     packed = Results(Path("results")).find(run.name)
     assert not packed.is_relative_to(results.root)
-    assert (packed / "scores.csv").read_text(encoding="utf-8") == "changed"
+    assert (packed / "scores.csv").read_text() == "changed"
 
 
 Member = tuple[tarfile.TarInfo, io.BufferedIOBase | None]
@@ -265,7 +264,7 @@ def test_damaged_runs_are_not_packed(tmp_path: Path, capsys: pytest.CaptureFixtu
     for run in (record("lead", 30), record("seal", 31)):
         run.write(results.run_folder(run))
     torn = results.run_folder(record("seal", 31)) / "record.json"
-    torn.write_text("{", encoding="utf-8")
+    torn.write_text("{")
     assert main(["runs", "pack", "--results-dir", str(results.root)]) == 3
     assert f"{torn}: not a run's record" in capsys.readouterr().err
     assert not results.bundle("arxiv").exists()

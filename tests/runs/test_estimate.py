@@ -25,7 +25,7 @@ def texts(tmp_path: Path) -> list[str]:
     for name, size in (("train", 4), ("test", 10)):
         row = {"document": " ".join(["word"] * 99 + ["end."]), "summary": " ".join(["word"] * 10)}
         lines = [json.dumps({"id": f"{name} {number}", **row}) + "\n" for number in range(size)]
-        (tmp_path / f"{name}.jsonl").write_text("".join(lines), encoding="utf-8")
+        (tmp_path / f"{name}.jsonl").write_text("".join(lines))
     return ["dataset=jsonl", "dataset.name=mine", f"dataset.path={tmp_path}"]
 
 

@@ -159,7 +159,7 @@ def test_files_by_hand(own_config: Path, tmp_path: Path) -> None:
     with_scale += "dataset: {name: own, path: x}\n"
     for folder, text in ((own_config, with_scale), (tmp_path / "more", "name: other\npath: y\n")):
         (folder / "dataset").mkdir(parents=True)
-        (folder / "dataset" / "own.yaml").write_text(text, encoding="utf-8")
+        (folder / "dataset" / "own.yaml").write_text(text)
     (point,) = plan(["model=lead", "dataset=own"], config_dir=str(tmp_path / "more"))
     config = point.config
     assert (config.dataset.name, config.dataset.reader, config.scale) == ("own", "jsonl", "tiny")

@@ -165,13 +165,13 @@ def test_a_trained_run_is_complete(toy: Path) -> None:
     assert record.ledger.source is not None
     assert record.ledger.source.tokens > record.ledger.source.words > 0
     assert (record.costs.peak_memory_gb or 0) > 0.01
-    rows = (toy / "test.jsonl").read_text(encoding="utf-8").splitlines()
+    rows = (toy / "test.jsonl").read_text().splitlines()
     ids = [json.loads(line)["id"] for line in rows]
-    predictions = (folder / PREDICTIONS).read_text(encoding="utf-8").splitlines()
+    predictions = (folder / PREDICTIONS).read_text().splitlines()
     assert [json.loads(line)["id"] for line in predictions] == ids
     scores = (folder / "scores.csv").read_text().splitlines()
     assert [line.partition(",")[0] for line in scores] == ["id", *ids]
-    assert yaml.safe_load((folder / "config.yaml").read_text(encoding="utf-8")) == asdict(config)
+    assert yaml.safe_load((folder / "config.yaml").read_text()) == asdict(config)
 
 
 def test_copied_words_are_counted(toy: Path) -> None:
@@ -205,12 +205,12 @@ def test_overwriting_does_it_again(toy: Path, log_lines: list[str]) -> None:
     """With overwrite=true a finished run is thrown away and done again, its training too."""
     config = configured(toy, "trunc")
     folder = folder_of(config, run_point(Point(config)))
-    (folder / PREDICTIONS).write_text("", encoding="utf-8")
+    (folder / PREDICTIONS).write_text("")
     checkpoint = (folder / "work" / "checkpoint" / "fit.json").resolve()
     before = checkpoint.stat().st_mtime_ns
     run_point(Point(replace(config, overwrite=True)))
     assert not log_lines
-    assert (folder / PREDICTIONS).read_text(encoding="utf-8").count("\n") == 8
+    assert (folder / PREDICTIONS).read_text().count("\n") == 8
     assert checkpoint.stat().st_mtime_ns > before
 
 
@@ -280,7 +280,7 @@ def test_texts_with_queries_have_a_baseline_that_goes_by_them(
     config = replace(config, model=replace(config.model, length="5"))
     *_, ranker = with_baselines(Point(config))
     assert (ranker.key.model, ranker.variant) == ("ranker", "length=5,rank=bm25")
-    predictions = (folder_of(config, ranker) / PREDICTIONS).read_text(encoding="utf-8")
+    predictions = (folder_of(config, ranker) / PREDICTIONS).read_text()
     assert json.loads(predictions)["prediction"] == "The fox left its den."
     write_test_rows(toy, [asked, {**row, "id": "b"}])
     names = [record.key.model for record in with_baselines(Point(config))]

@@ -119,7 +119,7 @@ def test_a_full_disk_leaves_the_old_content(
     monkeypatch.setattr(os, step, full)
     with pytest.raises(OSError, match="No space left"):
         write_atomically(path, "new")
-    assert path.read_text(encoding="utf-8") == "old"
+    assert path.read_text() == "old"
     assert list(tmp_path.iterdir()) == [path]
 
 

@@ -14,9 +14,8 @@ from longsumbench.runs.run_list import list_runs, render_runs
 
 
 @pytest.fixture
-def results(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Results:
+def results(here: Path, monkeypatch: pytest.MonkeyPatch) -> Results:
     """Three finished runs, and one that began and has no record."""
-    monkeypatch.chdir(tmp_path)
     monkeypatch.setenv("COLUMNS", "80")
     found = Results(Path("results"))
     long = {
@@ -30,9 +29,7 @@ def results(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Results:
         record("seal", 20, dataset="probe", **of_facts),
     ):
         run.write(found.run_folder(run))
-    (point,) = plan(
-        ["model=random", *toy_words(tmp_path), "results_dir=results", "dataset.name=mine"]
-    )
+    (point,) = plan(["model=random", *toy_words(here), "results_dir=results", "dataset.name=mine"])
     begun = found.root / "runs" / "mine" / "random" / "0123456789ab"
     (begun / "work").mkdir(parents=True)
     write_run_config(point.config, begun)

@@ -10,11 +10,10 @@ from longsumbench.runs.results import Results
 
 
 def test_a_name_is_shown_and_decides_nothing(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+    here: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     """A finished run that is named, or renamed, keeps its id and its outputs; its baselines have no name."""
-    monkeypatch.chdir(tmp_path)
-    write_jsonl(tmp_path / "toy")
+    write_jsonl(here / "toy")
     words = ["run", "model=lead", "dataset=jsonl", "dataset.path=toy", "model.length=9"]
     names, runs = [], set()
     for name in ([], ["name=short one"], ["name=nine"], []):

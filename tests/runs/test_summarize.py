@@ -34,14 +34,13 @@ Typed = Callable[..., tuple[int, str, list[str]]]
 
 
 @pytest.fixture
-def watching(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+def watching(here: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """The checkpoint of a system that keeps evidence."""
     monkeypatch.setattr(registry, "systems", with_watching())
     monkeypatch.setattr(Watching, "batches", [])
-    monkeypatch.chdir(tmp_path)
-    (tmp_path / "saved").mkdir()
-    Watching(WatchingConfig()).save(tmp_path / "saved")
-    return tmp_path / "saved"
+    (here / "saved").mkdir()
+    Watching(WatchingConfig()).save(here / "saved")
+    return here / "saved"
 
 
 @pytest.fixture(scope="module")
@@ -54,7 +53,7 @@ def fitted(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 def write(path: Path, text: str = ONE) -> Path:
     """Write a file of text."""
-    path.write_text(text, encoding="utf-8")
+    path.write_text(text)
     return path
 
 
@@ -228,14 +227,11 @@ def test_files_are_read_before_anything_is_summarized(
 @pytest.mark.parametrize(
     "words", ["a.txt", "texts", "-", "gone.jsonl", "plain", "model=lead a.txt"]
 )
-def test_texts_without_a_system_are_asked_for_one(
-    words: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, typed: Typed
-) -> None:
+def test_texts_without_a_system_are_asked_for_one(words: str, here: Path, typed: Typed) -> None:
     """If a text is in the place of the system, one line says that the system is missing, and which to name."""
-    monkeypatch.chdir(tmp_path)
-    (tmp_path / "texts").mkdir()
+    (here / "texts").mkdir()
     for name in ("a.txt", "plain", "texts/c.txt"):
-        write(tmp_path / name)
+        write(here / name)
     code, _, (line,) = typed(*words.split())
     missing = f"the system is missing before '{words.split()[0]}': name lexrank, lead, random"
     assert (code, missing in line) == (2, True)
@@ -292,7 +288,7 @@ def test_a_run_is_found_by_folder_or_id(
     tiny = tiny_overrides(tmp_path / "toy", steps=2)
     folder = run(tmp_path, *tiny, "decode.max_length=5", "device=cpu")
     capsys.readouterr()
-    rows = map(json.loads, (folder / "predictions.jsonl").read_text(encoding="utf-8").splitlines())
+    rows = map(json.loads, (folder / "predictions.jsonl").read_text().splitlines())
     expected = {row["id"]: row["prediction"] for row in rows}
     texts, where = tmp_path / "toy" / "test.jsonl", ["--results-dir", tmp_path / "results"]
     for named in (folder, folder.name, folder.name[:6]):

@@ -44,7 +44,7 @@ def root(tmp_path: Path) -> Path:
 
 def pages(folder: Path) -> Iterator[tuple[Path, Reading]]:
     for path in sorted(folder.rglob("*.html")):
-        yield path, Reading(path.read_text(encoding="utf-8"))
+        yield path, Reading(path.read_text())
 
 
 def test_every_address_is_a_file_of_the_site(root: Path, tmp_path: Path) -> None:
@@ -69,7 +69,7 @@ def test_every_address_is_a_file_of_the_site(root: Path, tmp_path: Path) -> None
 
 def test_overview_has_real_systems_first(root: Path, tmp_path: Path) -> None:
     """The dataset with released outputs comes before those of the suite's own systems; best systems are marked."""
-    page = write_site(Results(root), tmp_path / "site").read_text(encoding="utf-8")
+    page = write_site(Results(root), tmp_path / "site").read_text()
     assert (
         page.index("Real systems")
         < page.index(">meetings</a></h3>")
@@ -86,7 +86,7 @@ def test_overview_has_real_systems_first(root: Path, tmp_path: Path) -> None:
 def test_dataset_page_by_hand(root: Path, tmp_path: Path) -> None:
     """Rows are in the order of the leaderboard and link their runs; only ranked rows have intervals and places."""
     folder = write_site(Results(root), tmp_path / "site").parent / "arxiv"
-    page = (folder / "index.html").read_text(encoding="utf-8")
+    page = (folder / "index.html").read_text()
     rows = re.findall(
         r"<tr.*?</tr>", page[page.index('id="table-1"') :].partition("</table>")[0], re.DOTALL
     )[1:]
@@ -141,7 +141,7 @@ def test_run_page(root: Path, tmp_path: Path) -> None:
     folder = write_site(Results(root), tmp_path / "site").parent / "arxiv"
     run = next(run for run in Results(root).records("arxiv") if run.key.seed == 1)
     page, text = (
-        (folder / page_name(run)).read_text(encoding="utf-8"),
+        (folder / page_name(run)).read_text(),
         text_of(folder / page_name(run)),
     )
     assert f"longsumbench verify {run.run_id[:8]}" in text
@@ -274,7 +274,7 @@ def test_links_out_of_the_results_are_not_followed(
     root: Path, tmp_path: Path, log_lines: list[str]
 ) -> None:
     """A run, a picture and a page that are links to private files: each is named, and their content is on no page."""
-    (private := tmp_path / "private.txt").write_text(PRIVATE_TEXT, encoding="utf-8")
+    (private := tmp_path / "private.txt").write_text(PRIVATE_TEXT)
     results, site = Results(root), tmp_path / "site"
     lead = next(run for run in results.records("arxiv") if run.key.model == "lead")
     (results.run_folder(lead) / "predictions.jsonl").unlink(missing_ok=True)

@@ -102,7 +102,7 @@ def bounds() -> dict[str, Counts]:
 def main() -> None:
     """Write the bounds."""
     counts = {name: count_system(**settings) for name, settings in counted_systems().items()}
-    FILE.write_text(json.dumps(counts, indent=1) + "\n", encoding="utf-8")
+    FILE.write_text(json.dumps(counts, indent=1) + "\n")
 
 
 if __name__ == "__main__":

@@ -132,7 +132,7 @@ def test_joblib_gives_what_one_process_gives(
     said = capfd.readouterr().err
     assert "2 runs: 0 done, 2 found finished, 0 failed" in said
     assert said.count("already finished") == 2  # by this process: no other was started
-    logs = [path.read_text(encoding="utf-8") for path in (tmp_path / "many").rglob("points/*.log")]
+    logs = [path.read_text() for path in (tmp_path / "many").rglob("points/*.log")]
     assert ["already finished" in log for log in logs] == [False, False]
 
 
@@ -205,7 +205,7 @@ def test_settings_of_a_launcher(tmp_path: Path) -> None:
     """They come from its file, the file it extends, a folder of one's own, and the command line."""
     (tmp_path / "hydra" / "launcher").mkdir(parents=True)
     own = "defaults: [slurm_gpu, _self_]\npartition: ours\n"
-    (tmp_path / "hydra" / "launcher" / "ours.yaml").write_text(own, encoding="utf-8")
+    (tmp_path / "hydra" / "launcher" / "ours.yaml").write_text(own)
     words = [
         "hydra/launcher=ours",
         "hydra.launcher.mem_gb=8",

@@ -48,7 +48,7 @@ def dataset(folder: Path, train: int = 30, title: bool = True) -> Path:
     ):
         if size:
             lines = (json.dumps(row) + "\n" for row in rows(size, title, start))
-            (folder / f"{name}.jsonl").write_text("".join(lines), encoding="utf-8")
+            (folder / f"{name}.jsonl").write_text("".join(lines))
     return folder
 
 

@@ -136,7 +136,7 @@ def test_a_system_tells_what_its_run_cuts(tmp_path: Path) -> None:
     words = [word for word in words if not word.startswith(("score.", "results_dir"))]
     assert main(["stats", *words, "--output", str(tmp_path / "out")]) == 0
     table = pd.read_csv(tmp_path / "out" / "stats.csv")
-    page = (tmp_path / "out" / "stats.md").read_text(encoding="utf-8")
+    page = (tmp_path / "out" / "stats.md").read_text()
     assert "What training would cut from the targets" in page
     (path,) = (tmp_path / "runs").glob("*/*/*/record.json")
     of_run = read_json(path)

@@ -97,7 +97,7 @@ def test_what_is_left_out_is_counted(
 ) -> None:
     """The record has the counts by split, the filler and its licence; one line has the sums."""
     folder = write_corpus(tmp_path / "texts")
-    with (folder / "test.jsonl").open("a", encoding="utf-8") as file:
+    with (folder / "test.jsonl").open("a") as file:
         text = "The market is open on Sundays. It goes to show that it works. Short."
         file.write(json.dumps({"id": "more", "document": text, "summary": "A summary."}) + "\n")
     texts = fill(folder, stages, document_length=64)

@@ -140,7 +140,7 @@ def test_a_run_averages_the_scores_of_its_checkpoints(
     runs = Runs(tmp_path)
     assert runs.run() == 0
     folder, board = runs.folder, runs.results / "leaderboard"
-    assert "; mean of 2 checkpoints;" in (board / "jsonl.md").read_text(encoding="utf-8")
+    assert "; mean of 2 checkpoints;" in (board / "jsonl.md").read_text()
     assert [name for name in runs.outcome() if "predictions" in name] == [
         "predictions-2.jsonl",
         "predictions.jsonl",
@@ -159,7 +159,7 @@ def test_a_run_averages_the_scores_of_its_checkpoints(
     assert {path.stem for path in (folder / "evidence").iterdir()} == {"0", "1"}
     capsys.readouterr()
     assert main(["inspect", str(folder), "0", "--results-dir", str(runs.results)]) == 0
-    page = Path(capsys.readouterr().out.splitlines()[-1]).read_text(encoding="utf-8")
+    page = Path(capsys.readouterr().out.splitlines()[-1]).read_text()
     assert f"R-1 {100 * one['rouge1_f'].iloc[0]:.1f}" in page  # of the summary that is shown
 
 

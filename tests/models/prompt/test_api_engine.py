@@ -25,7 +25,6 @@ from support.api_server import (
 from support.tiny_causal import causal_folder, write_causal
 from support.waiting import wait_until
 
-from longsumbench.cache.artifacts import CACHE_VARIABLE
 from longsumbench.cache.request_cache import REQUESTS, RequestCache
 from longsumbench.core import Answer, Decoding
 from longsumbench.errors import EnvironmentProblem, SuiteError, UsageError
@@ -38,11 +37,10 @@ KEY = "sk-0a1b2c3d4e5f"
 
 
 @pytest.fixture(autouse=True)
-def request_cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+def request_cache(empty_cache: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """Return the request cache of this test alone; nothing waits before a retry."""
-    monkeypatch.setenv(CACHE_VARIABLE, str(tmp_path / "cache"))
     monkeypatch.setattr("longsumbench.models.prompt.api_engine.FIRST_WAIT", 0.0)
-    return tmp_path / "cache" / REQUESTS
+    return empty_cache / REQUESTS
 
 
 def texts(answers: Iterable[Answer]) -> list[str]:
@@ -407,7 +405,7 @@ def test_a_missing_package_is_named_with_its_extra(monkeypatch: pytest.MonkeyPat
 def test_a_damaged_request_cache_is_named(tmp_path: Path) -> None:
     """A file that is no database is one line that names it."""
     path = tmp_path / "requests.sqlite"
-    path.write_text("not a database" * 100, encoding="utf-8")
+    path.write_text("not a database" * 100)
     with pytest.raises(EnvironmentProblem, match=r"requests\.sqlite"):
         RequestCache(path)
 

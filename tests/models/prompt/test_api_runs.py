@@ -20,7 +20,6 @@ from support.tiny_causal import write_causal
 from support.toys import WORDS, example, write_jsonl
 from support.waiting import wait_until
 
-from longsumbench.cache.artifacts import CACHE_VARIABLE
 from longsumbench.cache.request_cache import REQUESTS
 from longsumbench.cli.main import main
 from longsumbench.leaderboards.comparability import comparison_key
@@ -36,11 +35,10 @@ COMMAND = (
 
 
 @pytest.fixture(autouse=True)
-def cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+def cache(empty_cache: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """Return the cache of this test alone; nothing waits before a retry."""
-    monkeypatch.setenv(CACHE_VARIABLE, str(tmp_path / "cache"))
     monkeypatch.setattr("longsumbench.models.prompt.api_engine.FIRST_WAIT", 0.0)
-    return tmp_path / "cache"
+    return empty_cache
 
 
 def run_words(folder: Path, base_url: str, *more: str, examples: int = 4) -> list[str]:
@@ -54,9 +52,7 @@ def run_words(folder: Path, base_url: str, *more: str, examples: int = 4) -> lis
 
 def predictions(folder: Path) -> list[str]:
     (path,) = (folder / "results" / "runs").rglob("predictions.jsonl")
-    return [
-        json.loads(line)["prediction"] for line in path.read_text(encoding="utf-8").splitlines()
-    ]
+    return [json.loads(line)["prediction"] for line in path.read_text().splitlines()]
 
 
 def test_faults_and_a_kill_cost_no_answer(tmp_path: Path, cache: Path) -> None:

@@ -95,7 +95,7 @@ def test_only_the_content_of_the_file_decides(file: Path, twin: Path) -> None:
     greedy, opened = Decoding(device="cpu"), engine(file)
     identity, answers = opened.identity(), list(opened.answer(REQUESTS, greedy))
     for name in ("tokenizer.json", "tokenizer_config.json", "adapter_config.json", "config.json"):
-        (file.parent / name).write_text('{"model_type": "bert"', encoding="utf-8")
+        (file.parent / name).write_text('{"model_type": "bert"')
     moved = engine(file.rename(file.with_name("another.gguf")))
     assert moved.identity() == identity
     assert list(moved.answer(REQUESTS, greedy)) == answers

@@ -8,7 +8,6 @@ import pytest
 from support.api_server import open_api
 from support.llama_cpp import llama_cpp_server
 
-from longsumbench.cache.artifacts import CACHE_VARIABLE
 from longsumbench.core import Decoding, Request, build_settings
 from longsumbench.models.prompt.config import PromptConfig
 from longsumbench.models.prompt.transformers_engine import TransformersEngine
@@ -38,9 +37,8 @@ def path(weights: Callable[[str], Path]) -> Path:
 
 
 @pytest.fixture
-def server(path: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[str]:
+def server(path: Path, tmp_path: Path, empty_cache: Path) -> Iterator[str]:
     """The address of llama.cpp's server; requests are cached for this test alone."""
-    monkeypatch.setenv(CACHE_VARIABLE, str(tmp_path / "cache"))
     with llama_cpp_server(path, tmp_path / "server.log") as base_url:
         yield base_url
 

@@ -22,7 +22,7 @@ from support.toys import (
     write_jsonl,
 )
 
-from longsumbench.cache.artifacts import CACHE_VARIABLE, ArtifactCache
+from longsumbench.cache.artifacts import ArtifactCache
 from longsumbench.cli.main import main
 from longsumbench.core import Decoding, FitContext
 from longsumbench.errors import UsageError
@@ -157,11 +157,11 @@ def test_an_encoder_is_refused_where_a_run_selects(tmp_path: Path) -> None:
         plan(prompt_words(tmp_path, "ea0", "model.rank_checkpoint=anything"))
 
 
+@pytest.mark.usefixtures("empty_cache")
 def test_a_finished_run_selects_until_its_checkpoint_is_damaged(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, typed: Typed
+    tmp_path: Path, typed: Typed
 ) -> None:
     """A run reads by the scorer of another; without its weights it ends in one line, and what is finished stays."""
-    monkeypatch.setenv(CACHE_VARIABLE, str(tmp_path / "cache"))
     data, results = write_jsonl(tmp_path / "texts", test=2), tmp_path / "results"
     texts = [f"dataset.path={data}", "baselines=false", "score.resamples=100", "device=cpu"]
     of_trunc = ("model=trunc", "model.input_length=48")
