@@ -11,13 +11,13 @@ from pathlib import Path
 import pytest
 from hypothesis import HealthCheck, settings
 from support.built_once import FOLDER_VARIABLE
-from support.commands import typed
+from support.commands import run_command, typed
 from support.logs import listening
 
 from longsumbench.cache.artifacts import CACHE_VARIABLE, ArtifactCache
 from longsumbench.conf import CONFIG_VARIABLE
 
-__all__ = ["typed"]
+__all__ = ["run_command", "typed"]
 
 # No test depends on the speed of the machine. A folder of `tmp_path` may serve all examples of a test.
 UNCHECKED = [HealthCheck.too_slow, HealthCheck.function_scoped_fixture]

@@ -7,6 +7,7 @@ import time
 from pathlib import Path
 
 import pytest
+from support.commands import Command
 from support.processes import next_line, start_python
 from support.waiting import PATIENCE
 
@@ -151,13 +152,12 @@ def test_a_stage_that_is_used_meanwhile_stays(
     ],
 )
 def test_a_wrong_word_is_one_line_and_deletes_nothing(
-    words: list[str], message: str, root: Path, capsys: pytest.CaptureFixture[str]
+    words: list[str], message: str, root: Path, run_command: Command
 ) -> None:
     """One line with exit code 2, and nothing is deleted."""
     make(root, "units")
     make(root, "labels")
-    assert main(["cache", *words]) == 2
-    error = capsys.readouterr().err
+    error = run_command(2, "cache", *words).err
     assert error.startswith(f"longsumbench: {message}")
     assert error.count("\n") == 1
     assert kinds(root) == ["labels", "units"]

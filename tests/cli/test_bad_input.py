@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from support.commands import Command
 from support.permissions import heeded
 from support.processes import start_command
 from support.toys import tiny_overrides, told_in, write_jsonl
@@ -64,14 +65,13 @@ def toy(tmp_path: Path) -> Path:
 
 @pytest.fixture
 def fails(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str], recwarn: pytest.WarningsRecorder
+    tmp_path: Path, run_command: Command, recwarn: pytest.WarningsRecorder
 ) -> Callable[..., str]:
     """A command line that must end with a code and one line, which is returned."""
 
     def check(code: int, *overrides: str) -> str:
         words = ["model=lead", "dataset=jsonl", f"results_dir={tmp_path / 'results'}"]
-        assert main(["run", *words, *overrides]) == code
-        error = told_in(capsys.readouterr().err)
+        error = told_in(run_command(code, "run", *words, *overrides).err)
         assert len(error) == 1, error
         assert error[0].startswith("longsumbench: ")
         assert "Traceback" not in error[0]
@@ -261,13 +261,12 @@ def test_a_bug_is_one_line_and_its_traceback_is_in_a_log(
 
 
 @pytest.mark.parametrize("place", [0, 1, 3])
-def test_verbose_and_quiet(place: int, capsys: pytest.CaptureFixture[str]) -> None:
+def test_verbose_and_quiet(place: int, run_command: Command) -> None:
     """`-v` shows the traceback before the usual line; both flags may be before or after the command."""
     words = ["list", "settings", "nosuch"]
     shown = {}
     for flag in ("-v", "-q"):
-        assert main([*words[:place], flag, *words[place:]]) == 2
-        shown[flag] = capsys.readouterr().err.splitlines()
+        shown[flag] = run_command(2, *words[:place], flag, *words[place:]).err.splitlines()
     assert shown["-v"][0].startswith("Traceback")
     assert shown["-v"][-1:] == shown["-q"]
     assert shown["-q"][0].startswith("longsumbench: unknown model 'nosuch'")

@@ -6,6 +6,7 @@ import sys
 from pathlib import Path
 
 import pytest
+from support.commands import Command
 from support.packages import install_package
 from support.paths import TESTS
 from support.toys import write_jsonl
@@ -62,10 +63,9 @@ def broken(installed: Path) -> None:
 
 
 @pytest.mark.usefixtures("broken")
-def test_it_is_listed(capsys: pytest.CaptureFixture[str]) -> None:
+def test_it_is_listed(run_command: Command) -> None:
     """`list models` names it, with the first line of its docstring; one that cannot be imported is named with why."""
-    assert main(["list", "models"]) == 0
-    lines = capsys.readouterr().out.splitlines()
+    lines = run_command(0, "list", "models").out.splitlines()
     meanings = {line.split()[0]: line.partition(" ")[2].strip() for line in lines}
     assert meanings["last"] == "The source's last words."
     assert "cannot be imported" in meanings["broken"]
@@ -73,15 +73,16 @@ def test_it_is_listed(capsys: pytest.CaptureFixture[str]) -> None:
 
 
 @pytest.mark.usefixtures("installed")
-def test_it_runs_and_is_swept_over(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_it_runs_and_is_swept_over(tmp_path: Path, run_command: Command) -> None:
     """It is swept over, scored and tabled next to others; its settings are its own, also those of a YAML file."""
     (tmp_path / "conf" / "model").mkdir(parents=True)
     (tmp_path / "conf" / "model" / "last.yaml").write_text("# Six.\nname: last\nwords: 6\n")
     words = ["dataset=jsonl", f"dataset.path={write_jsonl(tmp_path / 'toy')}"]
     words += ["baselines=false", "score.resamples=100"]
     assert main(["run", "--config-dir", "conf", "model=last", *words]) == 0
-    assert main(["run", "-m", "model=lead,last", "model.words=3,6", *words]) == 0
-    assert {"last", "lead"} <= set(capsys.readouterr().out.split())
+    assert {"last", "lead"} <= set(
+        run_command(0, "run", "-m", "model=lead,last", "model.words=3,6", *words).out.split()
+    )
     runs = {
         (run.key.model, run.config.model.get("words"))
         for run in Results(Path("results")).records("jsonl")

@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 import yaml  # type: ignore[import-untyped] # not annotated
 from huggingface_hub import ModelCard, parse_eval_result_entries
+from support.commands import Command
 from support.paths import ROOT
 from support.run_records import TRAINED, changed, measured, record
 
@@ -172,17 +173,15 @@ def test_packed_reference_runs_fit_the_schema(
         assert path.startswith(f"data/longsumbench/{log['model_info']['id']}/")
 
 
-def test_the_hub_reads_what_is_written_for_it(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_the_hub_reads_what_is_written_for_it(tmp_path: Path, run_command: Command) -> None:
     """The hub's library reads scores, dataset and revision; texts that are not from the hub are named once."""
     listed = record("seal", 40.0, dataset="pubmed", texts=HUB_TEXTS)
     results = write_runs(tmp_path / "results", listed, record("lead", 30.0), record("random", 20.0))
     words = ["--format", "hub", "--results-dir", str(results)]
-    assert main(["export", "pubmed", "lead0", *words]) == 0
+    output = run_command(0, "export", "pubmed", "lead0", *words)
     folder = results / "export" / "hub"
     reason = "no .eval_results for arxiv: these texts were not read from a dataset on the hub"
-    assert capsys.readouterr().out.splitlines() == [reason, f"2 runs → {folder}"]
+    assert output.out.splitlines() == [reason, f"2 runs → {folder}"]
     files = {path.relative_to(folder).as_posix() for path in folder.rglob("*") if path.is_file()}
     scores = "seal-seal0000/.eval_results/longsumbench.yaml"
     assert files == {"lead-lead0000/README.md", "seal-seal0000/README.md", scores}
@@ -243,13 +242,12 @@ def test_wrong_usage_is_one_line(
     code: int,
     message: str,
     here: Path,
-    capsys: pytest.CaptureFixture[str],
+    run_command: Command,
 ) -> None:
     """An unknown word or format, or a folder that is a file."""
     write_runs(here / "results", record("lead", 30.0))
     (here / "taken").write_text("")
-    assert main(["export", *words]) == code
-    output = capsys.readouterr()
+    output = run_command(code, "export", *words)
     (line,) = output.err.splitlines()
     assert message in line
     assert not output.out

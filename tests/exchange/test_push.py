@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 from huggingface_hub import ModelCard, constants
+from support.commands import Command
 from support.hub import ModelHub, model_hub
 from support.run_records import record
 from support.toys import ToySplit, tiny_overrides, write_jsonl
@@ -222,14 +223,13 @@ def test_another_model_of_the_hub(
     message: str,
     hub: ModelHub,
     tmp_path: Path,
-    capsys: pytest.CaptureFixture[str],
+    run_command: Command,
 ) -> None:
     """`summarize` says in one line that it is none of this suite, or does not exist."""
     hub.files |= {"me/model": files} if files else {}
     (tmp_path / "a.txt").write_text("A text.")
     words = [str(tmp_path / "a.txt"), "--results-dir", str(tmp_path)]
-    assert main(["summarize", "me/model", *words]) == 2
-    (line,) = capsys.readouterr().err.splitlines()
+    (line,) = run_command(2, "summarize", "me/model", *words).err.splitlines()
     assert message in line
 
 

@@ -12,6 +12,7 @@ import networkx
 import numpy as np
 import pytest
 import torch
+from support.commands import Command
 from support.tiny_bert import LONGEST, write_bert
 from support.tiny_causal import causal_folder
 from support.tiny_seq2seq import tiny_checkpoint
@@ -19,7 +20,6 @@ from support.toys import ToySplit, build_tiny, example, fit_tiny, tiny_recipe, w
 from transformers import AutoModel, BertForMaskedLM, BertModel, BertTokenizerFast
 
 from longsumbench.cache.artifacts import CACHE_VARIABLE, ArtifactCache
-from longsumbench.cli.main import main
 from longsumbench.core import Decoding, FitContext, RankerSettings, build_settings, registry
 from longsumbench.errors import DataError, SuiteError, UsageError
 from longsumbench.modeling.embeddings import (
@@ -341,7 +341,7 @@ def test_lexrank_by_an_encoder(bert: Path, tmp_path: Path) -> None:
 def test_wrong_settings(
     bert: Path,
     here: Path,
-    capsys: pytest.CaptureFixture[str],
+    run_command: Command,
     words: str,
     message: str,
 ) -> None:
@@ -349,17 +349,21 @@ def test_wrong_settings(
     texts = here / "texts"
     write_jsonl(texts)
     words = words.replace("BERT", str(bert)).replace("TEXTS", str(texts))
-    assert main([*words.split(), "dataset=jsonl", f"dataset.path={texts}"]) == 2
-    error = capsys.readouterr().err.strip()
+    error = run_command(2, *words.split(), "dataset=jsonl", f"dataset.path={texts}").err.strip()
     assert message in error.splitlines()[-1]
     assert not list(here.glob("results/**/record.json"))
 
 
-def test_rank_recall_of_encoders(bert: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_rank_recall_of_encoders(bert: Path, run_command: Command) -> None:
     """`stats` scores the orders of both rankers with an encoder next to others."""
     words = "dataset=aclsum dataset.limit=4 rank=tfidf,embedding,embedding_lexrank device=cpu"
-    assert main(["stats", *words.split(), f"rank_checkpoint={bert}"]) == 0
-    names = [line.split()[0] for line in capsys.readouterr().out.splitlines() if "±" in line]
+    names = [
+        line.split()[0]
+        for line in run_command(
+            0, "stats", *words.split(), f"rank_checkpoint={bert}"
+        ).out.splitlines()
+        if "±" in line
+    ]
     assert {"tfidf", "embedding", "embedding_lexrank"} <= {*names}
 
 

@@ -9,12 +9,12 @@ import pandas as pd
 import pytest
 import scipy.stats
 from agreement import PUBLISHED, agreement_of_set, table_of_sets
+from support.commands import Command
 from support.json_files import write_rows
 from support.paths import SHARED
 from support.requirements import SHARED_FOLDER
 
 import longsumbench
-from longsumbench.cli.main import main
 from longsumbench.errors import UsageError
 from longsumbench.metrics.rank_statistics import (
     calibrated_accuracy,
@@ -270,14 +270,11 @@ def folder(tmp_path: Path) -> Path:
     return tmp_path
 
 
-def test_the_command(
-    folder: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_the_command(folder: Path, run_command: Command, monkeypatch: pytest.MonkeyPatch) -> None:
     """It prints a table of 80 columns with a reading, and writes a CSV and a picture; Python has the same table."""
     monkeypatch.setenv("COLUMNS", "80")
     output = folder / "out"
-    assert main(["agreement", str(folder), "score.resamples=100", "--output", str(output)]) == 0
-    printed = capsys.readouterr().out
+    printed = run_command(0, "agreement", folder, "score.resamples=100", "--output", output).out
     assert max(map(len, printed.split("\n\n" + str(output))[0].splitlines())) <= 80
     assert "coverage: τ of 8 documents, 6 systems; Krippendorff's α" in printed
     assert (

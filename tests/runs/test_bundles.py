@@ -8,6 +8,7 @@ import tarfile
 from pathlib import Path
 
 import pytest
+from support.commands import Command
 from support.paths import ROOT
 from support.run_records import record
 from support.toys import toy_words
@@ -68,14 +69,11 @@ def files_of(folder: Path) -> dict[str, bytes]:
     }
 
 
-def test_packed_runs_are_read_as_folders_are(
-    work: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_packed_runs_are_read_as_folders_are(work: Path, run_command: Command) -> None:
     """Packing deletes nothing. Without their folders, files, records, outputs and the table are the same."""
     everything = files_of(Path("results/runs"))
     before = contents(work)
-    assert main(["runs", "pack"]) == 0
-    line = capsys.readouterr().out.splitlines()[-1]
+    line = run_command(0, "runs", "pack").out.splitlines()[-1]
     assert line.startswith("packed: 2 runs → results/bundles/mine.tar.xz (")
     assert files_of(Path("results/runs")) == everything
     pack_alone()
@@ -222,7 +220,7 @@ HOSTILE: dict[str, tuple[list[Member], str]] = {
 
 @pytest.mark.parametrize("kind", HOSTILE)
 def test_a_hostile_bundle_is_refused_in_one_line(
-    kind: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+    kind: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, run_command: Command
 ) -> None:
     """Whatever a bundle holds, its name and one reason are printed, and nothing of it stays."""
     monkeypatch.setenv(CACHE_VARIABLE, str(tmp_path / "cache"))
@@ -235,11 +233,9 @@ def test_a_hostile_bundle_is_refused_in_one_line(
     for _, content in members:
         if content is not None:
             content.seek(0)
-    assert (
-        main(["merge", str(tmp_path / "mine.tar.xz"), "--results-dir", str(tmp_path / "results")])
-        == 3
-    )
-    line, _ = capsys.readouterr().err.splitlines()
+    line, _ = run_command(
+        3, "merge", tmp_path / "mine.tar.xz", "--results-dir", tmp_path / "results"
+    ).err.splitlines()
     assert line.startswith(f"left out: {tmp_path / 'mine.tar.xz'}: ")
     assert problem in line
     assert len(line) < 600
@@ -258,15 +254,17 @@ def test_a_bundle_that_could_not_be_read_replaces_none(
     assert files_of(Path("results/bundles")) == before
 
 
-def test_damaged_runs_are_not_packed(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_damaged_runs_are_not_packed(tmp_path: Path, run_command: Command) -> None:
     """A record that cannot be read is named, and nothing of its dataset is packed."""
     results = Results(tmp_path / "results")
     for run in (record("lead", 30), record("seal", 31)):
         run.write(results.run_folder(run))
     torn = results.run_folder(record("seal", 31)) / "record.json"
     torn.write_text("{")
-    assert main(["runs", "pack", "--results-dir", str(results.root)]) == 3
-    assert f"{torn}: not a run's record" in capsys.readouterr().err
+    assert (
+        f"{torn}: not a run's record"
+        in run_command(3, "runs", "pack", "--results-dir", results.root).err
+    )
     assert not results.bundle("arxiv").exists()
 
 

@@ -7,12 +7,12 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
+from support.commands import Command
 from support.json_files import write_json
 from support.pages import BREAKOUT, HOSTILE, Reading, text_of
 from support.run_records import judged, record
 from support.stored_runs import small_results, store
 
-from longsumbench.cli.main import main
 from longsumbench.errors import UsageError
 from longsumbench.leaderboards.significance import (
     DISTINGUISHED,
@@ -238,34 +238,27 @@ def test_what_is_missing_is_named_and_the_rest_shown(root: Path, tmp_path: Path)
     assert "The summaries of 5 of 5 runs are not here" in dataset
 
 
-def test_nothing_to_show_is_a_usage_error(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_nothing_to_show_is_a_usage_error(tmp_path: Path, run_command: Command) -> None:
     """A folder without results is refused in one line, and nothing is written."""
-    assert main(["site", "--results-dir", str(tmp_path / "none")]) == 2
-    assert capsys.readouterr().err.count("\n") == 1
+    assert run_command(2, "site", "--results-dir", tmp_path / "none").err.count("\n") == 1
     assert not (tmp_path / "none").exists()
     with pytest.raises(UsageError, match="no finished run"):
         write_site(Results(tmp_path), tmp_path / "site")
 
 
 @pytest.mark.parametrize("blocked", ["site", "site/assets"])
-def test_unwritable_target(
-    root: Path, tmp_path: Path, blocked: str, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_unwritable_target(root: Path, tmp_path: Path, blocked: str, run_command: Command) -> None:
     """A file where a folder belongs is a problem of the environment, in one line."""
     (tmp_path / blocked).parent.mkdir(exist_ok=True)
     (tmp_path / blocked).write_text("")
-    assert main(["site", "--results-dir", str(root), "--output", str(tmp_path / "site")]) == 4
-    error = capsys.readouterr().err
+    error = run_command(4, "site", "--results-dir", root, "--output", tmp_path / "site").err
     assert error.count("\n") == 1
     assert blocked in error
 
 
-def test_command_prints_the_page(root: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_command_prints_the_page(root: Path, run_command: Command) -> None:
     """Without options the pages are in `site` of the results; the command that is printed serves them."""
-    assert main(["site", "--results-dir", str(root)]) == 0
-    page, command = capsys.readouterr().out.splitlines()
+    page, command = run_command(0, "site", "--results-dir", root).out.splitlines()
     assert page == f"{root / 'site' / 'index.html'}"
     assert shlex.split(command) == [*SERVE, str(root / "site"), "--bind", "127.0.0.1"]
 
