@@ -11,10 +11,13 @@ from pathlib import Path
 import pytest
 from hypothesis import HealthCheck, settings
 from support.built_once import FOLDER_VARIABLE
+from support.commands import run_command, typed
 from support.logs import listening
 
 from longsumbench.cache.artifacts import CACHE_VARIABLE, ArtifactCache
 from longsumbench.conf import CONFIG_VARIABLE
+
+__all__ = ["run_command", "typed"]
 
 # No test depends on the speed of the machine. A folder of `tmp_path` may serve all examples of a test.
 UNCHECKED = [HealthCheck.too_slow, HealthCheck.function_scoped_fixture]
@@ -181,6 +184,20 @@ def device(request: pytest.FixtureRequest) -> Iterator[str]:
             yield "cuda"
     else:
         yield kind or "cpu"
+
+
+@pytest.fixture
+def here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """The folder of a test, which is the current one."""
+    monkeypatch.chdir(tmp_path)
+    return tmp_path
+
+
+@pytest.fixture
+def empty_cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """The folder of a cache of this test alone, which is not there yet."""
+    monkeypatch.setenv(CACHE_VARIABLE, str(tmp_path / "cache"))
+    return tmp_path / "cache"
 
 
 @pytest.fixture

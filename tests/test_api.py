@@ -11,6 +11,8 @@ import pytest
 from hydra.core.override_parser.overrides_parser import OverridesParser
 from hydra.core.override_parser.types import QuotedString
 from hypothesis import given, strategies as st
+from support.commands import Command
+from support.json_files import write_rows
 from support.toys import example, tiny_overrides, write_jsonl
 
 import longsumbench
@@ -24,10 +26,9 @@ _VALUES = st.one_of(
 
 
 @pytest.fixture
-def toy(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> dict[str, Any]:
+def toy(here: Path) -> dict[str, Any]:
     """The settings of a run on toy texts, with `results` in the working folder."""
-    monkeypatch.chdir(tmp_path)
-    path = write_jsonl(tmp_path / "toy")
+    path = write_jsonl(here / "toy")
     return {"dataset": {"name": "jsonl", "path": path}, "score.resamples": 100, "baselines": False}
 
 
@@ -75,7 +76,7 @@ def test_frames_have_a_row_for_each_example(toy: dict[str, Any]) -> None:
 
 
 def test_statistics_and_analyses_are_those_of_the_commands(
-    toy: dict[str, Any], capsys: pytest.CaptureFixture[str]
+    toy: dict[str, Any], run_command: Command
 ) -> None:
     """Each returns what its command prints, and writes nothing."""
     data = ["dataset=jsonl", f"dataset.path={toy['dataset']['path']}", "sample=3"]
@@ -86,9 +87,7 @@ def test_statistics_and_analyses_are_those_of_the_commands(
         (stats, ["stats", *data]),
         (fusion, ["analyze", "fusion", *data, "bins=5", "--output", "out"]),
     ):
-        capsys.readouterr()
-        assert main(words) == 0
-        assert capsys.readouterr().out.startswith(report.render())
+        assert run_command(0, *words).out.startswith(report.render())
     with pytest.raises(UnknownName, match="did you mean 'fusion'"):
         longsumbench.analyze("fusoin")
 
@@ -225,7 +224,7 @@ def test_a_trained_system_summarizes_texts(
     )
     system = longsumbench.load_system(record, device="cpu")
     text = " ".join(example(1).sentences())
-    Path("text.txt").write_text(text, encoding="utf-8")
+    Path("text.txt").write_text(text)
     capsys.readouterr()
     assert main(["summarize", record.run_id, "text.txt", "device=cpu"]) == 0
     one, two = system.summarize([text, example(1)])
@@ -245,9 +244,7 @@ def test_a_trained_system_summarizes_texts(
         longsumbench.load_system(record, model={"name": "lead"})
 
 
-def test_scores_are_those_of_the_command(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_scores_are_those_of_the_command(tmp_path: Path, run_command: Command) -> None:
     """Texts, lists of sentences and several references are read as from a file."""
     predictions = ["The cat sat. It slept.", ["The dog ran.", "It barked."]]
     references = ["A cat sat down.", ["A dog ran.", ["The dog ran off.", "It barked."]]]
@@ -255,16 +252,15 @@ def test_scores_are_those_of_the_command(
         {"id": "1", "prediction": predictions[0], "reference": references[0]},
         {"id": "2", "prediction": predictions[1], "references": references[1]},
     ]
-    (tmp_path / "both.jsonl").write_text(
-        "".join(json.dumps(row) + "\n" for row in rows), encoding="utf-8"
-    )
+    write_rows(tmp_path / "both.jsonl", rows)
     for mode in ("google", "perl"):
         found = longsumbench.score(
             predictions, references, mode=mode, wordnet="none", resamples=100
         )
         words = ["--mode", mode, "--wordnet", "none", "--resamples", "100", "--json"]
-        assert main(["score", str(tmp_path / "both.jsonl"), *words]) == 0
-        assert found.to_json() == capsys.readouterr().out.strip()
+        assert (
+            found.to_json() == run_command(0, "score", tmp_path / "both.jsonl", *words).out.strip()
+        )
         assert found.f1["rouge1"] == found.scores["rouge1"].f
 
 

@@ -21,7 +21,7 @@ from longsumbench.runs.results import Results
 pytestmark = pytest.mark.numbers
 
 RESULTS = Results(claims.RESULTS)
-FINDINGS = (ROOT / claims.FINDINGS).read_text(encoding="utf-8")
+FINDINGS = (ROOT / claims.FINDINGS).read_text()
 
 
 @pytest.fixture(scope="module")
@@ -292,4 +292,4 @@ def test_a_trained_scorer_is_ahead_on_real_texts() -> None:
 def test_committed_runs_have_no_path_of_a_machine() -> None:
     """Settings of committed runs name the results folder as a clone has it."""
     for folder in RESULTS.run_folders():
-        assert "\nresults_dir: results\n" in (folder / "config.yaml").read_text(encoding="utf-8")
+        assert "\nresults_dir: results\n" in (folder / "config.yaml").read_text()

@@ -16,7 +16,7 @@ from longsumbench.cli.main import main
 from longsumbench.runs.record import RunRecord
 from longsumbench.runs.results import Results
 
-GUIDE = (ROOT / "CONTRIBUTING.md").read_text(encoding="utf-8")
+GUIDE = (ROOT / "CONTRIBUTING.md").read_text()
 SHORT = (
     "train.max_steps=2",
     "train.eval_steps=2",
@@ -86,7 +86,7 @@ def test_a_dataset_and_a_metric(package: Path, tmp_path: Path) -> None:
         '{"id": "1", "body": "We paid 40 pounds.", "subject": "Paid 40"}',
         '{"id": "2", "body": "Rain.", "subject": "7"}',
     ]
-    (letters / "test.jsonl").write_text("\n".join(rows), encoding="utf-8")
+    (letters / "test.jsonl").write_text("\n".join(rows))
     words = [
         "dataset=letters",
         f"dataset.path={letters}",
@@ -98,9 +98,7 @@ def test_a_dataset_and_a_metric(package: Path, tmp_path: Path) -> None:
 
 def test_python_of_the_readme(tmp_path: Path) -> None:
     """Its lines run one after the other in an empty folder."""
-    (code,) = re.findall(
-        r"```python\n(.*?)```", (ROOT / "README.md").read_text(encoding="utf-8"), re.DOTALL
-    )
+    (code,) = re.findall(r"```python\n(.*?)```", (ROOT / "README.md").read_text(), re.DOTALL)
     # For speed: eight examples, of a dataset that is made in a second.
     code = code.replace("100", "8").replace("aclsum", "probe")
     assert "rouge1" in run_python(code, cwd=tmp_path)

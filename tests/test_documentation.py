@@ -57,7 +57,7 @@ def commands_in(text: str) -> Iterator[list[str]]:
 def test_links_on_pages_lead_to_files() -> None:
     """Every relative link names a file or folder of the repository, so that it also works without the site."""
     for page in (*PAGES, ROOT / "CHANGELOG.md"):
-        links = LINK.findall(page.read_text(encoding="utf-8"))
+        links = LINK.findall(page.read_text())
         assert (page, [link for link in links if not (page.parent / link).exists()]) == (page, [])
 
 
@@ -67,7 +67,7 @@ def test_pages_named_in_code_exist() -> None:
     for folder in ("longsumbench", "models", "benchmarks", "tests"):
         files += (ROOT / folder).rglob("*.py")
     for path in files:
-        for page in re.findall(r"\bdocs/[\w/-]+\.md\b", path.read_text(encoding="utf-8")):
+        for page in re.findall(r"\bdocs/[\w/-]+\.md\b", path.read_text()):
             assert (ROOT / page).is_file(), (path, page)
 
 
@@ -75,7 +75,7 @@ def test_commands_on_pages_can_be_typed() -> None:
     """The parser takes every command with its flags, and every override is of a group or a setting that exists."""
     wrong = []
     for page in PAGES:
-        for words in commands_in(page.read_text(encoding="utf-8")):
+        for words in commands_in(page.read_text()):
             try:
                 options = parse_words(words)
                 for word in options.overrides if options.command == "run" else ():
@@ -94,7 +94,7 @@ def test_settings_on_pages_exist() -> None:
     for section, schema in schemas:
         known.update((section, item.name) for item in fields(schema))
     for page in PAGES:
-        for section, name in SETTING.findall(page.read_text(encoding="utf-8")):
+        for section, name in SETTING.findall(page.read_text()):
             assert (section, name) in known or name in ENDINGS, (page, section, name)
 
 
@@ -105,5 +105,5 @@ def test_names_on_pages_exist() -> None:
         names[group] = {path.stem for path in (CONF / group).glob("*.yaml")}
     chosen = r"(?<![\w./-])(model|dataset|scale|experiment)=([a-z][\w-]*(?:,[a-z][\w-]*)*)(?![\w|])"
     for page in PAGES:
-        for group, values in re.findall(chosen, page.read_text(encoding="utf-8")):
+        for group, values in re.findall(chosen, page.read_text()):
             assert names[group].issuperset(values.split(",")), (page, group, values)

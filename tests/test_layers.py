@@ -33,7 +33,7 @@ MODULES = {module_name(path): path for path in FILES}
 
 def imported(name: str) -> Iterator[str]:
     """Yield the suite's modules that a module imports, also inside its functions."""
-    for node in ast.walk(ast.parse(MODULES[name].read_text(encoding="utf-8"))):
+    for node in ast.walk(ast.parse(MODULES[name].read_text())):
         if isinstance(node, ast.ImportFrom) and node.module:
             submodules = {f"{node.module}.{alias.name}" for alias in node.names} & MODULES.keys()
             yield from submodules or ({node.module} & MODULES.keys())

@@ -1,9 +1,9 @@
 """The notebook of the documentation: it runs, and shows what it prints."""
 
-import json
 from pathlib import Path
 from typing import Any
 
+from support.json_files import read_json
 from support.paths import ROOT
 from support.processes import run_python
 
@@ -20,7 +20,7 @@ runpy.run_path(sys.argv[0], run_name="__main__")
 def texts_in(path: Path) -> list[tuple[Any, list[Any]]]:
     """Return each cell's source, and its outputs but for pictures."""
     texts = []
-    for cell in json.loads(path.read_text(encoding="utf-8"))["cells"]:
+    for cell in read_json(path)["cells"]:
         outputs = []
         for output in cell.get("outputs", ()):
             outputs.append(output.get("text", output.get("data", {}).get("text/plain")))
@@ -33,4 +33,4 @@ def test_the_notebook_runs_and_its_stored_outputs_are_those_of_its_cells(tmp_pat
     script, copy = ROOT / "benchmarks/execute_notebook.py", tmp_path / "copy.ipynb"
     run_python(_WITHOUT_NETWORK, script, NOTEBOOK, copy)
     assert texts_in(copy) == texts_in(NOTEBOOK)
-    assert "image/png" in copy.read_text(encoding="utf-8")
+    assert "image/png" in copy.read_text()

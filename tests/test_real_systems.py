@@ -9,6 +9,7 @@ import pytest
 import real_systems
 import real_systems_claims as claims
 from rouge_score import rouge_scorer
+from support.json_files import read_rows
 from support.paths import SHARED
 from support.requirements import SHARED_FOLDER
 
@@ -84,10 +85,7 @@ def test_records_name_source_and_licence() -> None:
 @needs_outputs
 def test_the_scores_are_those_of_the_release() -> None:
     """R-1, R-2 and R-L of all 16 systems equal the repository's figures to 1e-12; R-Lsum as documented."""
-    rows = [
-        json.loads(line)
-        for line in (OUTPUTS / "systems.jsonl").read_text(encoding="utf-8").splitlines()
-    ]
+    rows = read_rows(OUTPUTS / "systems.jsonl")
     published = {row["file"]: row["published"] for row in rows}
     runs = dict(imported("qmsum"))
     assert len(runs) == 16
@@ -107,11 +105,11 @@ def test_the_scores_are_those_of_the_release() -> None:
 @needs_outputs
 def test_the_scores_are_those_of_rouge_score() -> None:
     """One in twenty outputs of each system, scored by rouge_score, has the committed scores."""
-    documents = (OUTPUTS / "documents.jsonl").read_text(encoding="utf-8").splitlines()
+    documents = (OUTPUTS / "documents.jsonl").read_text().splitlines()
     references = {row["id"]: row["references"] for row in map(json.loads, documents)}
     library = rouge_scorer.RougeScorer([*WITHOUT_SENTENCES], use_stemmer=True)
     for place, (file, record) in enumerate(imported("qmsum")):
-        outputs = (OUTPUTS / "import" / f"{file}.jsonl").read_text(encoding="utf-8").splitlines()
+        outputs = (OUTPUTS / "import" / f"{file}.jsonl").read_text().splitlines()
         scores = read_scores(RESULTS.run_folder(record) / "scores.csv")
         for row in map(json.loads, outputs[place::EVERY]):
             theirs = library.score_multi(references[row["id"]], row["prediction"])

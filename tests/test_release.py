@@ -7,13 +7,11 @@ from support.paths import ROOT
 
 import longsumbench
 
-PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
+PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
 EXTRAS = PROJECT["optional-dependencies"]
-DOCKERFILE = (ROOT / "Dockerfile").read_text(encoding="utf-8").splitlines()
+DOCKERFILE = (ROOT / "Dockerfile").read_text().splitlines()
 IN_IMAGE = {
-    line[1:]
-    for line in (ROOT / ".dockerignore").read_text(encoding="utf-8").splitlines()
-    if line[:1] == "!"
+    line[1:] for line in (ROOT / ".dockerignore").read_text().splitlines() if line[:1] == "!"
 }
 
 
@@ -33,8 +31,8 @@ def test_all_has_what_users_can_add() -> None:
 
 def test_the_version_is_the_same_everywhere() -> None:
     """The package, the citation and the newest section of the changes, which has a date, agree."""
-    citation = (ROOT / "CITATION.cff").read_text(encoding="utf-8")
-    changes = (ROOT / "CHANGELOG.md").read_text(encoding="utf-8")
+    citation = (ROOT / "CITATION.cff").read_text()
+    changes = (ROOT / "CHANGELOG.md").read_text()
     newest = re.search(r"^## (\S+) \((\d{4}-\d\d-\d\d)\)$", changes, re.MULTILINE)
     assert newest is not None
     assert f"\nversion: {newest[1]}\ndate-released: {newest[2]}\n" in citation
@@ -67,10 +65,10 @@ def test_the_image_is_built_as_the_documentation_says() -> None:
     (index,) = [
         line.removeprefix("INDEX=") for line in commands_of("ARG") if line.startswith("INDEX=")
     ]
-    assert f"--extra-index-url {index}`" in (ROOT / "README.md").read_text(encoding="utf-8")
+    assert f"--extra-index-url {index}`" in (ROOT / "README.md").read_text()
     assert commands_of("USER") == ["longsumbench"]
     assert commands_of("ENTRYPOINT") == ['["longsumbench"]']
-    guide = (ROOT / "docs" / "get-started" / "install.md").read_text(encoding="utf-8")
+    guide = (ROOT / "docs" / "get-started" / "install.md").read_text()
     examples = [line.removeprefix("#   ") for line in DOCKERFILE if line.startswith("#   ")]
     assert len(examples) == 3
     assert all(f"    {line}\n" in guide for line in examples)

@@ -151,7 +151,7 @@ def given_sentences(corpus: str) -> Iterator[list[str]]:
     path = SHARED / corpus / "test.jsonl.gz"
     if not path.exists():
         pytest.skip(SHARED_FOLDER)
-    with gzip.open(path, "rt", encoding="utf-8") as lines:
+    with gzip.open(path, "rt") as lines:
         for line in islice(lines, 60):
             for section in json.loads(line)["sections"]:
                 yield [" ".join(sentence.split()) for sentence in section if sentence.strip()]

@@ -23,9 +23,7 @@ def files_in(*folders: str) -> list[Path]:
 def trees_in(*folders: str) -> dict[Path, ast.Module]:
     """Return file → syntax tree of the Python below some folders."""
     return {
-        path: ast.parse(path.read_text(encoding="utf-8"))
-        for path in files_in(*folders)
-        if path.suffix == ".py"
+        path: ast.parse(path.read_text()) for path in files_in(*folders) if path.suffix == ".py"
     }
 
 
@@ -37,7 +35,7 @@ HOME = re.compile(r"/(home|Users|root)/\w")
 def test_files_are_finished_and_run_anywhere() -> None:
     """No file has a name that says nothing, a mark of unfinished work or a path of one person's machine."""
     for path in files_in(*FOLDERS):
-        text = path.read_text(encoding="utf-8")
+        text = path.read_text()
         assert path.stem not in VAGUE, path
         assert not any(mark in text for mark in MARKS), path
         assert not HOME.search(text), path
@@ -83,7 +81,7 @@ def test_no_test_module_imports_another() -> None:
     """What several test modules use is in tests/support/."""
     files = sorted((ROOT / "tests").rglob("*.py"))
     imports = re.compile(r"^\s*(?:from|import) (?:[\w.]+\.)?test_", re.MULTILINE)
-    assert [str(path) for path in files if imports.search(path.read_text(encoding="utf-8"))] == []
+    assert [str(path) for path in files if imports.search(path.read_text())] == []
 
 
 def test_assert_statements_only_narrow_types() -> None:

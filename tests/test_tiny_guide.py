@@ -8,20 +8,18 @@ import pytest
 from support.paths import ROOT
 from support.processes import run_python
 
-from longsumbench.cache.artifacts import CACHE_VARIABLE
 from longsumbench.cli.main import main
 from longsumbench.runs.results import Results
 
-PAGE = (ROOT / "docs" / "how-to" / "tiny-checkpoints.md").read_text(encoding="utf-8")
+PAGE = (ROOT / "docs" / "how-to" / "tiny-checkpoints.md").read_text()
 
 
+@pytest.mark.usefixtures("here", "empty_cache")
 def test_every_command_of_the_guide_works(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     """Its script writes both checkpoints; its commands, typed in their order, end with 0 and a table of all runs."""
-    monkeypatch.chdir(tmp_path)
     monkeypatch.setenv("HF_HUB_OFFLINE", "1")
-    monkeypatch.setenv(CACHE_VARIABLE, str(tmp_path / "cache"))
     (script,) = re.findall(r"```python\n(.*?)```", PAGE, re.DOTALL)
     lines = [
         shlex.split(line)
@@ -33,7 +31,7 @@ def test_every_command_of_the_guide_works(
         assert (program, words, main(words)) == ("longsumbench", words, 0), capsys.readouterr().err
     trained = {
         (run.key.model, run.fit.steps)
-        for run in Results(tmp_path / "results").records("probe")
+        for run in Results(Path("results")).records("probe")
         if run.parameters
     }
     assert trained == {("seq2seq", 0), ("seq2seq", 20), ("prompt", 0)}

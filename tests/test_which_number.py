@@ -14,9 +14,7 @@ from support.paths import ROOT
 
 pytestmark = pytest.mark.numbers
 
-PAGE = " ".join(
-    (ROOT / "docs" / "concepts" / "which-number.md").read_text(encoding="utf-8").split()
-)
+PAGE = " ".join((ROOT / "docs" / "concepts" / "which-number.md").read_text().split())
 # To mypy, a cell of a DataFrame may be of any type.
 TABLE: Any = pd.read_csv(agreement_picture.AGREEMENT)
 FAULTS: Any = pd.read_csv(agreement_picture.AGREEMENT.with_name("planted_faults.csv"))

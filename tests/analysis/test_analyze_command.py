@@ -26,7 +26,7 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
             sentences = [" ".join(chance.choices(["ash", "birch", "elm"], k=5)) for _ in range(12)]
             texts = {"document": ". ".join(sentences), "summary": ". ".join(sentences[::4])}
             rows.append(json.dumps({"id": f"{name}-{number}", **texts}))
-        (path / f"{name}.jsonl").write_text("\n".join(rows), encoding="utf-8")
+        (path / f"{name}.jsonl").write_text("\n".join(rows))
     return path
 
 

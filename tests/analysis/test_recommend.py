@@ -1,11 +1,12 @@
 """Which system for some texts: sentences that are computed from a table, and the command."""
 
-import json
 from pathlib import Path
 
 import numpy as np
 import pandas as pd
 import pytest
+from support.commands import Command
+from support.json_files import read_json
 from support.run_records import TRAINED, record
 from support.toys import write_jsonl
 
@@ -15,7 +16,6 @@ from longsumbench.analysis.recommend import (
     describe_recommendation,
     texts_overrides,
 )
-from longsumbench.cli.main import main
 from longsumbench.core import Cut, Truncation
 from longsumbench.errors import UsageError
 from longsumbench.leaderboards.comparability import ROUGE_HEADINGS
@@ -143,7 +143,7 @@ def test_texts_are_a_path_or_settings(tmp_path: Path) -> None:
 
 
 def test_texts_are_checked_before_anything_else(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, run_command: Command
 ) -> None:
     """Texts that no system could use are one line, once, before a system is made."""
     monkeypatch.setattr(recommendation, "plan_launch", lambda *_: pytest.fail("planned"))
@@ -155,29 +155,25 @@ def test_texts_are_checked_before_anything_else(
         (bad, "bad.csv:2: the fields 'summary' and 'references' are missing"),
         (only_test, "texts-only has no train split to learn from"),
     ):
-        assert main(["recommend", str(path), f"results_dir={tmp_path / 'results'}"]) == 3
-        lines = capsys.readouterr().err.splitlines()
+        lines = run_command(
+            3, "recommend", path, f"results_dir={tmp_path / 'results'}"
+        ).err.splitlines()
         assert [message in line for line in lines] == [True]
     assert not (tmp_path / "results").exists()
 
 
-def test_the_command_recommends(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_the_command_recommends(here: Path, run_command: Command) -> None:
     """On toy texts it prints a table of all systems and three sentences; a system that cannot run fails at the end."""
-    monkeypatch.chdir(tmp_path)
-    write_jsonl(tmp_path / "toys")
+    write_jsonl(here / "toys")
     quick = ["train.max_steps=4", "train.eval_steps=2", "score.resamples=100"]
     server = "model=prompt model.engine=api model.base_url=http://127.0.0.1:9/v1 model.checkpoint=m model.retries=0"
-    assert main(["recommend", "toys", *quick, "--also", f"{server} model.reading=whole"]) == 4
-    printed = capsys.readouterr()
+    printed = run_command(4, "recommend", "toys", *quick, "--also", f"{server} model.reading=whole")
     assert "127.0.0.1" in printed.err
     for name in ("lead", "random", "lexrank", "ea", "seal", "oracle"):
         assert f" {name} " in printed.out
     assert "Choose " in printed.out
     assert "s a text" in printed.out
     commands = [
-        json.loads(path.read_text())["command"]
-        for path in Path("results").glob("runs/*/*/*/record.json")
+        read_json(path)["command"] for path in Path("results").glob("runs/*/*/*/record.json")
     ]
     assert commands[0][:3] == ["longsumbench", "recommend", "toys"]

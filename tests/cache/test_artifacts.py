@@ -41,7 +41,7 @@ print((store.get("corpus", {"x": 1}, build) / "whole").read_text())
 
 def writes(text: str) -> Callable[[Path], None]:
     def build(folder: Path) -> None:
-        (folder / "text").write_text(text, encoding="utf-8")
+        (folder / "text").write_text(text)
 
     return build
 
@@ -54,7 +54,7 @@ def test_a_finished_stage_is_found_again(tmp_path: Path) -> None:
     """The same inputs in any order give the same folder, also to another store; other ones give another folder."""
     folder = ArtifactCache(tmp_path).get("corpus", {"a": 1, "b": [2]}, writes("x"))
     assert ArtifactCache(tmp_path).get("corpus", {"b": [2], "a": 1}, never) == folder
-    assert (folder / "text").read_text(encoding="utf-8") == "x"
+    assert (folder / "text").read_text() == "x"
     for name, inputs in (
         ("tokenizer", {"a": 1, "b": [2]}),
         ("corpus", {"a": 1, "b": [3]}),
@@ -125,26 +125,22 @@ def test_a_stage_is_built_again_on_request(tmp_path: Path) -> None:
     )
 
     def is_killed(partial: Path) -> None:
-        (partial / "half").write_text("new", encoding="utf-8")
+        (partial / "half").write_text("new")
         raise KeyboardInterrupt
 
     def continues(partial: Path) -> None:
-        assert (old / "text").read_text(encoding="utf-8") == "old"  # still there for others
+        assert (old / "text").read_text() == "old"  # still there for others
         (partial / "half").rename(partial / "text")
 
-    with (old / "text").open(encoding="utf-8") as opened:
+    with (old / "text").open() as opened:
         with pytest.raises(KeyboardInterrupt):
             first.get("checkpoint", {}, is_killed)
-        assert (first.get("checkpoint", {}, continues) / "text").read_text(
-            encoding="utf-8"
-        ) == "new"
+        assert (first.get("checkpoint", {}, continues) / "text").read_text() == "new"
         assert opened.read() == "old"
     second.get("checkpoint", {}, never)
     second.get("tokenizer", {}, never)
     again = ArtifactCache(tmp_path, frozenset({"checkpoint"}))
-    assert (again.get("checkpoint", {}, writes("newest")) / "text").read_text(
-        encoding="utf-8"
-    ) == "newest"
+    assert (again.get("checkpoint", {}, writes("newest")) / "text").read_text() == "newest"
     again.get("checkpoint", {}, never)
     assert [path.name for path in old.parent.iterdir() if path.is_dir()] == [old.name]
 

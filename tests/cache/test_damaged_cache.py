@@ -4,9 +4,9 @@ import os
 import shutil
 from dataclasses import fields
 from pathlib import Path
-from typing import Any
 
 import pytest
+from support.commands import Command
 from support.toys import TINY_FOR_ALL, write_jsonl
 
 from longsumbench.cache.artifacts import CACHE_VARIABLE, ArtifactCache
@@ -17,7 +17,7 @@ from longsumbench.models.hierarchical_transformer.config import FlatTransformerC
 
 def build(folder: Path) -> None:
     """Build a stage of one file."""
-    (folder / "text").write_text("some text", encoding="utf-8")
+    (folder / "text").write_text("some text")
 
 
 def test_a_damaged_stage_is_refused_until_it_is_deleted(
@@ -110,7 +110,7 @@ def test_a_flipped_bit_is_found_when_the_file_is_read(
     trained: Path,
     tmp_path: Path,
     monkeypatch: pytest.MonkeyPatch,
-    capsys: Any,
+    run_command: Command,
 ) -> None:
     """Content of the same size that can be read gives no score: the file is named with the command that removes it."""
     cache = tmp_path / "cache"
@@ -124,8 +124,8 @@ def test_a_flipped_bit_is_found_when_the_file_is_read(
     _flip(path, part)
     stage = cache / Path(*path.relative_to(cache).parts[:2])
     words = [*_training(trained)[:-1], f"results_dir={tmp_path / 'results'}"]
-    assert main(words) == 3
+    output = run_command(3, *words)
     name = path.relative_to(stage).as_posix()
-    assert f"{name} has other content" in (message := capsys.readouterr().err)
+    assert f"{name} has other content" in (message := output.err)
     assert message.count(f"longsumbench cache prune {stage.name}") == 1
     assert not list(tmp_path.glob("results/runs/*/*/*/record.json"))

@@ -7,10 +7,11 @@ import time
 from pathlib import Path
 
 import pytest
+from support.commands import Command
 from support.processes import next_line, start_python
 from support.waiting import PATIENCE
 
-from longsumbench.cache.artifacts import CACHE_VARIABLE, ArtifactCache
+from longsumbench.cache.artifacts import ArtifactCache
 from longsumbench.cache.prune import artifacts_in, delete_artifacts
 from longsumbench.cli.main import main
 
@@ -27,10 +28,9 @@ ArtifactCache(Path(sys.argv[1])).get(sys.argv[2], {"x": 1}, build)
 
 
 @pytest.fixture
-def root(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+def root(empty_cache: Path) -> Path:
     """An empty cache folder."""
-    monkeypatch.setenv(CACHE_VARIABLE, str(tmp_path / "cache"))
-    return tmp_path / "cache"
+    return empty_cache
 
 
 def make(root: Path, kind: str, size: int = 10, days_ago: float = 0, **inputs: object) -> Path:
@@ -152,13 +152,12 @@ def test_a_stage_that_is_used_meanwhile_stays(
     ],
 )
 def test_a_wrong_word_is_one_line_and_deletes_nothing(
-    words: list[str], message: str, root: Path, capsys: pytest.CaptureFixture[str]
+    words: list[str], message: str, root: Path, run_command: Command
 ) -> None:
     """One line with exit code 2, and nothing is deleted."""
     make(root, "units")
     make(root, "labels")
-    assert main(["cache", *words]) == 2
-    error = capsys.readouterr().err
+    error = run_command(2, "cache", *words).err
     assert error.startswith(f"longsumbench: {message}")
     assert error.count("\n") == 1
     assert kinds(root) == ["labels", "units"]

@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from support.commands import Command
 from support.permissions import heeded
 from support.processes import start_command
 from support.toys import tiny_overrides, told_in, write_jsonl
@@ -64,14 +65,13 @@ def toy(tmp_path: Path) -> Path:
 
 @pytest.fixture
 def fails(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str], recwarn: pytest.WarningsRecorder
+    tmp_path: Path, run_command: Command, recwarn: pytest.WarningsRecorder
 ) -> Callable[..., str]:
     """A command line that must end with a code and one line, which is returned."""
 
     def check(code: int, *overrides: str) -> str:
         words = ["model=lead", "dataset=jsonl", f"results_dir={tmp_path / 'results'}"]
-        assert main(["run", *words, *overrides]) == code
-        error = told_in(capsys.readouterr().err)
+        error = told_in(run_command(code, "run", *words, *overrides).err)
         assert len(error) == 1, error
         assert error[0].startswith("longsumbench: ")
         assert "Traceback" not in error[0]
@@ -97,15 +97,6 @@ def test_a_bad_row_is_named_by_file_and_line(toy: Path, fails: Callable[..., str
     for bad, expected in BAD_ROWS.values():
         (toy / "test.jsonl").write_bytes(TEXT.encode() + bad)
         assert f"{toy}/{expected}" in fails(3, f"dataset.path={toy}")
-
-
-def test_a_bad_row_can_be_left_out(toy: Path, tmp_path: Path) -> None:
-    """With dataset.strict=false the other rows are used, and the record counts what was left out."""
-    (toy / "test.jsonl").write_bytes(TEXT.encode() + b"".join(bad for bad, _ in BAD_ROWS.values()))
-    folder = works(toy, tmp_path, "model=lead", "dataset.strict=false")
-    record = json.loads((folder / "record.json").read_text(encoding="utf-8"))
-    assert record["evaluation"]["n"] == 1
-    assert sum(record["texts"]["more"]["skipped"]["test"].values()) == len(BAD_ROWS)
 
 
 def test_wrong_usage_is_told_with_the_nearest_name(toy: Path, fails: Callable[..., str]) -> None:
@@ -149,19 +140,6 @@ def test_a_pipe_is_refused(
         assert (code, "not a regular file" in line) == (3, True), (command, line)
 
 
-def test_an_empty_reference_is_left_out_of_the_means(toy: Path, tmp_path: Path) -> None:
-    """An example without a reference is summarized, not scored, and named in the record."""
-    empty = [
-        {**GOOD, "id": "a", "summary": ""},
-        {"id": "b", "document": "One two.", "references": []},
-    ]
-    (toy / "test.jsonl").write_text(
-        TEXT + "".join(json.dumps(row) + "\n" for row in empty), encoding="utf-8"
-    )
-    evaluation = RunRecord.read(works(toy, tmp_path, "model=oracle")).evaluation
-    assert (evaluation.n, evaluation.empty_references) == (1, ("a", "b"))
-
-
 ONE_FILE = "(read: test.jsonl; dataset.split_by_hash=true with dataset.path=FILE divides one file into three)"
 
 
@@ -184,15 +162,13 @@ ONE_FILE = "(read: test.jsonl; dataset.split_by_hash=true with dataset.path=FILE
 def test_missing_texts_are_told(
     words: str,
     problem: str,
-    tmp_path: Path,
+    here: Path,
     fails: Callable[..., str],
-    monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     """A path where nothing is, a split that is missing, and one without references: one line says what to do."""
-    monkeypatch.chdir(tmp_path)
-    write_jsonl(tmp_path / "tests", train=0, validation=0)
+    write_jsonl(here / "tests", train=0, validation=0)
     unscored = json.dumps({**GOOD, "summary": ""}) + "\n"
-    (write_jsonl(tmp_path / "unscored") / "test.jsonl").write_text(unscored, encoding="utf-8")
+    (write_jsonl(here / "unscored") / "test.jsonl").write_text(unscored)
     assert problem in fails(3, *words.split())
 
 
@@ -202,29 +178,13 @@ def test_odd_documents_simply_work(model: str, toy: Path, tmp_path: Path) -> Non
     huge_sentence = "w" * 500_000 + ". One two three."
     huge_document = "Some words stand here now. " * 20_000
     documents = [huge_sentence, huge_document, "One\u2028two\x00three.\u0085Four."]
-    with (toy / "test.jsonl").open("w", encoding="utf-8") as file:
+    with (toy / "test.jsonl").open("w") as file:
         for number, document in enumerate(documents):
             file.write(json.dumps({**GOOD, "id": f"{number}", "document": document}) + "\n")
     settings = tiny_overrides(toy, steps=1) if model == "trunc" else ["model=lead"]
     folder = works(toy, tmp_path, *settings)
-    predictions = (folder / "predictions.jsonl").read_text(encoding="utf-8").strip()
+    predictions = (folder / "predictions.jsonl").read_text().strip()
     assert [json.loads(line)["id"] for line in predictions.split("\n")] == ["0", "1", "2"]
-
-
-@pytest.mark.parametrize("setting", ["results_dir", "cache"])
-def test_an_unwritable_folder_is_told(
-    setting: str, toy: Path, fails: Callable[..., str], monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """A folder that cannot be made ends with exit code 4 and the way to choose another one."""
-    below_a_file = toy / "test.jsonl" / "below"
-    words = [f"dataset.path={toy}"]
-    if setting == "cache":
-        monkeypatch.setenv("LONGSUMBENCH_CACHE", str(below_a_file))
-    else:
-        words.append(f"results_dir={below_a_file}")
-    expected = fails(4, *words)
-    assert f"cannot write to {below_a_file}" in expected
-    assert ("results_dir=" if setting == "results_dir" else "LONGSUMBENCH_CACHE") in expected
 
 
 def test_a_full_disk_loses_nothing(tmp_path: Path, fails: Callable[..., str]) -> None:
@@ -248,20 +208,6 @@ def test_a_full_disk_loses_nothing(tmp_path: Path, fails: Callable[..., str]) ->
     for name in ("predictions.jsonl", "scores.csv"):
         assert (interrupted / name).read_bytes() == (undisturbed / name).read_bytes()
     assert RunRecord.read(interrupted).fit.steps == 6
-
-
-def test_too_little_memory_is_told(
-    toy: Path, fails: Callable[..., str], monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """Running out of memory ends with exit code 4 and what to make smaller."""
-
-    def exhausted(*_: Any, **__: Any) -> None:
-        raise MemoryError
-
-    monkeypatch.setattr("longsumbench.runs.pipeline.summarize_split", exhausted)
-    assert "a smaller train.batch_size with a larger train.accumulation" in fails(
-        4, f"dataset.path={toy}"
-    )
 
 
 def test_no_network_is_told_before_a_network_is_imported(tmp_path: Path) -> None:
@@ -295,22 +241,6 @@ def test_no_network_is_told_before_a_network_is_imported(tmp_path: Path) -> None
     assert "dataset 'arxiv' (ccdv/arxiv-summarization) is not on this machine" in done.stderr
 
 
-def test_a_checkpoint_of_another_system_is_refused(
-    toy: Path, tmp_path: Path, fails: Callable[..., str]
-) -> None:
-    """model.init takes a checkpoint of the same system only; the message names the system it is of."""
-    other = tmp_path / "other"
-    other.mkdir()
-    (other / "system.json").write_text(
-        '{"system": "lead", "config": {}, "state": {}}', encoding="utf-8"
-    )
-    words = [*tiny_overrides(toy), "model=trunc"]
-    assert "is a checkpoint of 'lead', not of 'trunc'" in fails(2, *words, f"model.init={other}")
-    assert "is not a checkpoint of this suite" in fails(
-        2, *words, f"model.init={tmp_path / 'nowhere'}"
-    )
-
-
 def test_a_bug_is_one_line_and_its_traceback_is_in_a_log(
     toy: Path, fails: Callable[..., str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -325,19 +255,18 @@ def test_a_bug_is_one_line_and_its_traceback_is_in_a_log(
     )
     assert match is not None
     assert "please report it, with that file, to the project" in expected
-    log = Path(match[1]).read_text(encoding="utf-8")
+    log = Path(match[1]).read_text()
     assert log.startswith("Traceback")
     assert "pipeline.py" in log
 
 
 @pytest.mark.parametrize("place", [0, 1, 3])
-def test_verbose_and_quiet(place: int, capsys: pytest.CaptureFixture[str]) -> None:
+def test_verbose_and_quiet(place: int, run_command: Command) -> None:
     """`-v` shows the traceback before the usual line; both flags may be before or after the command."""
     words = ["list", "settings", "nosuch"]
     shown = {}
     for flag in ("-v", "-q"):
-        assert main([*words[:place], flag, *words[place:]]) == 2
-        shown[flag] = capsys.readouterr().err.splitlines()
+        shown[flag] = run_command(2, *words[:place], flag, *words[place:]).err.splitlines()
     assert shown["-v"][0].startswith("Traceback")
     assert shown["-v"][-1:] == shown["-q"]
     assert shown["-q"][0].startswith("longsumbench: unknown model 'nosuch'")
@@ -401,7 +330,7 @@ def test_a_torn_record_is_made_again(
     """The same run makes it again, and says so."""
     folder = works(toy, tmp_path, "model=lead")
     path, whole = folder / "record.json", RunRecord.read(folder)
-    path.write_text('{\n "run_id": "0123', encoding="utf-8")
+    path.write_text('{\n "run_id": "0123')
     assert works(toy, tmp_path, "model=lead") == folder
     repeated = f"the record of this run cannot be read; the run is repeated: {path}"
     assert repeated in capsys.readouterr().err

@@ -6,6 +6,7 @@ import sys
 from pathlib import Path
 
 import pytest
+from support.commands import Command
 from support.toys import write_jsonl
 
 import longsumbench
@@ -86,49 +87,40 @@ def test_help_teaches(
 
 @pytest.mark.parametrize("kind", ["models", "recipes", "settings"])
 def test_lists_fit_the_terminal(
-    kind: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+    kind: str, monkeypatch: pytest.MonkeyPatch, run_command: Command
 ) -> None:
     """No line of a list is wider than 80 columns, and no name is broken."""
     monkeypatch.setenv("COLUMNS", "80")
-    assert main(["list", kind]) == 0
-    lines = capsys.readouterr().out.splitlines()
+    lines = run_command(0, "list", kind).out.splitlines()
     assert max(map(len, lines)) <= 80
     monkeypatch.setenv("COLUMNS", "1000")
-    assert main(["list", kind]) == 0
-    whole = capsys.readouterr().out.splitlines()
+    whole = run_command(0, "list", kind).out.splitlines()
     names = {line.split()[0] for line in whole}
     assert names - {line.split()[0] for line in lines if not line.startswith(" ")} == set()
 
 
 def test_screens_of_a_sweep_fit_the_terminal(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+    here: Path, monkeypatch: pytest.MonkeyPatch, run_command: Command
 ) -> None:
     """Nothing is wider than 80 columns: a sweep with a failed point, its status, the list of runs, the cache."""
     monkeypatch.setenv("COLUMNS", "80")
-    monkeypatch.chdir(tmp_path)
-    write_jsonl(tmp_path / "toy", train=0, validation=0)
+    write_jsonl(here / "toy", train=0, validation=0)
     sweep = ["model=lead,lexrank", "model.length=train,20,30", "dataset=jsonl", "dataset.path=toy"]
-    assert (
-        main(
-            [
-                "run",
-                "-m",
-                *sweep,
-                "score.resamples=100",
-                "score.metrics=[novel_ngrams,extractive,repetition]",
-            ]
-        )
-        == 1
+    written = run_command(
+        1,
+        "run",
+        "-m",
+        *sweep,
+        "score.resamples=100",
+        "score.metrics=[novel_ngrams,extractive,repetition]",
     )
-    written = capsys.readouterr()
     table = written.err.partition("\npoint  ")[2].partition("\nlongsumbench: 2 of 6 points failed")[
         0
     ]
     assert len(re.findall(r"^[1-6] +model=", table, re.MULTILINE)) == 6
     screens = [written.out, table]
     for command in ("status", "list runs", "cache list", "cache", "leaderboard jsonl"):
-        assert main(command.split()) == 0
-        screens += capsys.readouterr()
+        screens += run_command(0, *command.split())
     too_wide = [line for screen in screens for line in screen.splitlines() if len(line) > 80]
     assert too_wide == []
 
@@ -193,15 +185,12 @@ def test_flags_stand_on_either_side_of_overrides(words: str) -> None:
 def test_wrong_usage_is_one_line(
     words: str,
     message: str,
-    capsys: pytest.CaptureFixture[str],
-    tmp_path: Path,
-    monkeypatch: pytest.MonkeyPatch,
+    run_command: Command,
+    here: Path,
 ) -> None:
     """Wrong usage ends with exit code 2 and one line on stderr that says what was meant."""
-    (tmp_path / "tests").mkdir()
-    monkeypatch.chdir(tmp_path)
-    assert main(words.split()) == 2
-    output = capsys.readouterr()
+    (here / "tests").mkdir()
+    output = run_command(2, *words.split())
     assert output.out == ""
     assert len(output.err.splitlines()) == 1
     assert message in output.err
@@ -225,11 +214,10 @@ def test_a_blank_that_divides_nothing_is_no_slip(words: list[str]) -> None:
     [*(("list", kind) for kind in LISTED_KINDS), *(("analyze", name) for name in ANALYSES)],
 )
 def test_a_command_without_its_word_lists_what_there_is(
-    command: str, word: str, capsys: pytest.CaptureFixture[str]
+    command: str, word: str, run_command: Command
 ) -> None:
     """`list` and `analyze` alone print every word that can follow, as a command, with its meaning."""
-    assert main([command]) == 0
-    lines = capsys.readouterr().out.splitlines()
+    lines = run_command(0, command).out.splitlines()
     assert any(re.match(rf"longsumbench {command} {word} +\S", line) for line in lines)
 
 
@@ -248,38 +236,36 @@ def test_the_settings_of_models_are_known_without_a_network() -> None:
     assert done.stdout.splitlines()[1] == "False"
 
 
-def test_settings_are_listed(capsys: pytest.CaptureFixture[str]) -> None:
+def test_settings_are_listed(run_command: Command) -> None:
     """Settings of all sections and of the top level have their defaults and meanings; a model's when it is named."""
-    assert main(["list", "settings"]) == 0
-    text = capsys.readouterr().out
+    text = run_command(0, "list", "settings").out
     assert {"train.max_steps", "decode.num_beams", "dataset.path", "seed"} <= {
         line.split()[0] for line in text.splitlines()
     }
     assert "model." not in text
-    assert main(["list", "settings", "lead"]) == 0
-    assert re.search(r"^model\.length +train +words", capsys.readouterr().out, re.MULTILINE)
+    assert re.search(
+        r"^model\.length +train +words",
+        run_command(0, "list", "settings", "lead").out,
+        re.MULTILINE,
+    )
 
 
-def test_a_run_prints_its_table_once(words: list[str], capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_run_prints_its_table_once(words: list[str], run_command: Command) -> None:
     """The table goes to stdout, once; run again, the same table, and one line that nothing was left to do."""
-    assert main(["run", *words]) == 0
-    first = capsys.readouterr()
+    first = run_command(0, "run", *words)
     assert first.out.count("test split, 8 examples") == 1
     assert set(first.out.split()) >= {"→", "lead", "random", "oracle"}
     assert first.err == ""
-    assert main(["run", *words]) == 0
-    again = capsys.readouterr()
+    again = run_command(0, "run", *words)
     assert again.out == first.out
     assert len(again.err.splitlines()) == 1
     assert "already finished: lead on jsonl" in again.err
 
 
-def test_a_run_without_arguments_compares(capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_run_without_arguments_compares(run_command: Command) -> None:
     """It is a sweep over systems on two datasets."""
-    assert main(["run", "--show"]) == 0
-    shown = capsys.readouterr().out
-    assert main(["run", "-m", *FIRST_COMPARISON, "--show"]) == 0
-    assert capsys.readouterr().out == shown
+    shown = run_command(0, "run", "--show").out
+    assert run_command(0, "run", "-m", *FIRST_COMPARISON, "--show").out == shown
     assert set(re.findall(r"^  name: (\w+)$", shown, re.MULTILINE)) >= {
         "probe",
         "aclsum",
@@ -307,16 +293,14 @@ def test_a_leaderboard_is_printed(
     assert "\\toprule" in print_table("--latex")
     file = tmp_path / "t.tex"
     assert print_table("jsonl", "--latex", str(file)).split() == [str(file)]
-    assert r"\begin{table}" in file.read_text(encoding="utf-8")
+    assert r"\begin{table}" in file.read_text()
     misplaced = print_table("--latex", "jsonl", code=2)
     assert "name one DATASET first, then a file that ends in .tex" in misplaced
     assert "jsonl, ROUGE recall" in print_table("jsonl", "--measure", "recall")
     assert "(did you mean 'jsonl'?)" in print_table("jsnl", code=2)
 
 
-def test_a_sweep_with_a_failing_point_ends_with_1(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_a_sweep_with_a_failing_point_ends_with_1(tmp_path: Path, run_command: Command) -> None:
     """The table of what was finished is printed, then which points failed and why; so does the code."""
     toy = write_jsonl(tmp_path / "toy", train=0, validation=0)
     sweep = [
@@ -326,8 +310,7 @@ def test_a_sweep_with_a_failing_point_ends_with_1(
         f"dataset.path={toy}",
         f"results_dir={tmp_path / 'r'}",
     ]
-    assert main(["run", *sweep, "score.resamples=100"]) == 1
-    output = capsys.readouterr()
+    output = run_command(1, "run", *sweep, "score.resamples=100")
     assert output.out.count("test split, 8 examples") == 1
     message = output.err.splitlines()
     assert "longsumbench: 1 of 2 points failed, the others are kept:" in message

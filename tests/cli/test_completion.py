@@ -5,8 +5,7 @@ import subprocess
 import sys
 
 import pytest
-
-from longsumbench.cli.main import main
+from support.commands import Command
 
 # A line per argument: what bash has for it after TAB. The shell function means the installed command.
 BASH = """
@@ -33,12 +32,9 @@ def test_bash_completes_names() -> None:
 @pytest.mark.parametrize(
     ("shell", "file"), [("bash", "~/.bashrc"), ("zsh", "~/.zshrc"), ("fish", "longsumbench.fish")]
 )
-def test_the_code_says_where_it_goes(
-    shell: str, file: str, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_the_code_says_where_it_goes(shell: str, file: str, run_command: Command) -> None:
     """Each shell has code whose first line is a comment on how to install it."""
-    assert main(["completion", shell]) == 0
-    first, *code = capsys.readouterr().out.splitlines()
+    first, *code = run_command(0, "completion", shell).out.splitlines()
     assert first.startswith("# ")
     assert f"longsumbench completion {shell} >" in first
     assert file in first

@@ -61,7 +61,7 @@ def relative_loop(folder: Path) -> str:
 
 
 def file(folder: Path) -> str:
-    (folder / "file").write_text("no JSON\n", encoding="utf-8")
+    (folder / "file").write_text("no JSON\n")
     return str(folder / "file")
 
 
@@ -99,14 +99,14 @@ def there(tmp_path_factory: pytest.TempPathFactory) -> dict[str, str]:
     names = {"TOY": toy, "RESULTS": results, "CHECKPOINT": folder / "checkpoint"}
     for name in ("OUT", "REF", "TEXT"):
         names[name] = folder / f"{name}.txt"
-        names[name].write_text("One two three.\n", encoding="utf-8")
+        names[name].write_text("One two three.\n")
     with pytest.MonkeyPatch.context() as own:
         own.setenv(CACHE_VARIABLE, str(folder / "cache"))
         assert main([*RUN, f"dataset.path={toy}", f"results_dir={results}"]) == 0
     (record,) = results.glob("runs/*/*/*/record.json")
     names["CHECKPOINT"].mkdir()
     saved = '{"system": "lead", "config": {"length": "5"}, "state": {}}'
-    (names["CHECKPOINT"] / "system.json").write_text(saved, encoding="utf-8")
+    (names["CHECKPOINT"] / "system.json").write_text(saved)
     return {name: str(path) for name, path in {**names, "RUN": record.parent}.items()}
 
 
@@ -146,21 +146,18 @@ def test_an_odd_path_ends_in_one_line(
     argument: str,
     odd: str,
     there: dict[str, str],
-    tmp_path: Path,
+    here: Path,
     monkeypatch: pytest.MonkeyPatch,
     capsys: pytest.CaptureFixture[str],
 ) -> None:
     """It works, or the command ends soon, with a documented exit code and one clean line on stderr."""
-    (tmp_path / "odd").mkdir()
-    path = ODD[odd](tmp_path / "odd")
+    (here / "odd").mkdir()
+    path = ODD[odd](here / "odd")
     if argument == "the cache":
         if "\0" in path or "\ud800" in path:
             pytest.skip("no environment variable can have it")
         monkeypatch.setenv(CACHE_VARIABLE, path)
-    monkeypatch.chdir(tmp_path)
-    words = [
-        typed(word, path, {**there, "NEW": str(tmp_path / "new")}) for word in ARGUMENTS[argument]
-    ]
+    words = [typed(word, path, {**there, "NEW": str(here / "new")}) for word in ARGUMENTS[argument]]
     with heeded():
         code = main(words)
     error = capsys.readouterr().err

@@ -30,7 +30,7 @@ def write_corpus(folder: Path, megabytes: float) -> None:
     chance = random.Random(1)
     sentences = [" ".join(chance.choices(WORDS, k=15)).capitalize() + "." for _ in range(5_000)]
     folder.mkdir()
-    with (folder / "train.jsonl").open("w", encoding="utf-8") as file:
+    with (folder / "train.jsonl").open("w") as file:
         while file.tell() < megabytes * 1e6:
             chosen = chance.choices(sentences, k=DOCUMENT // 75)
             paragraphs = [" ".join(chosen[start : start + 8]) for start in range(0, len(chosen), 8)]
@@ -41,7 +41,7 @@ def write_corpus(folder: Path, megabytes: float) -> None:
             }
             file.write(json.dumps(row) + "\n")
     row = {"id": "tested", "document": " ".join(sentences[:300]), "summary": sentences[0]}
-    (folder / "test.jsonl").write_text(json.dumps(row) + "\n", encoding="utf-8")
+    (folder / "test.jsonl").write_text(json.dumps(row) + "\n")
 
 
 def private_megabytes(process: psutil.Process) -> float:

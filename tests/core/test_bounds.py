@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any, get_args, get_type_hints
 
 import pytest
+from support.commands import Command
 from support.tiny_seq2seq import tiny_checkpoint
 from support.toys import tiny_overrides, write_jsonl
 
@@ -117,10 +118,9 @@ def words_of(model: str, key: str, value: str, folder: Path) -> list[str]:
 
 
 @pytest.fixture
-def toy(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+def toy(here: Path) -> Path:
     """A small dataset; what is written goes into a folder of the test."""
-    monkeypatch.chdir(tmp_path)
-    return write_jsonl(tmp_path / "toy")
+    return write_jsonl(here / "toy")
 
 
 def check_plan(model: str, key: str, value: str, folder: Path) -> bool:
@@ -201,12 +201,9 @@ def test_a_run_ends_as_documented(
 
 @pytest.mark.parametrize("word", ODD)
 @pytest.mark.parametrize("command", [["stats"], ["analyze", "fusion"]])
-def test_commands_refuse_junk(
-    command: list[str], word: str, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_commands_refuse_junk(command: list[str], word: str, run_command: Command) -> None:
     """The settings of commands that look at a dataset end in one line with exit code 2, too."""
-    assert main([*command, word]) == 2
-    (line,) = capsys.readouterr().err.splitlines()
+    (line,) = run_command(2, *command, word).err.splitlines()
     assert word.partition("=")[0] in line
     assert len(line) < 300
 

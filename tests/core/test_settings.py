@@ -1,12 +1,11 @@
 """A setting describes itself: what depends on what it decides, and how it is listed."""
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 import pytest
 
 from longsumbench.core import (
     SECTIONS,
-    Decoding,
     RunConfig,
     names_deciding,
     outcome_settings,
@@ -63,13 +62,3 @@ def test_a_setting_that_is_added_changes_no_id() -> None:
 def test_every_setting_has_a_meaning(schema: type) -> None:
     """`longsumbench list settings` explains each setting."""
     assert [key for key, _, meaning in setting_rows(schema, "") if not meaning] == []
-
-
-def test_where_and_what_is_kept_changes_no_run() -> None:
-    """Device and evidence leave what decides the outcome of decoding as it is; a search setting does not."""
-    same = replace(Decoding(), device="cpu", evidence="all", reference_evidence=True)
-    assert (
-        outcome_settings(same)
-        == outcome_settings(Decoding())
-        != outcome_settings(Decoding(num_beams=4))
-    )

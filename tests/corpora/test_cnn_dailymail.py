@@ -34,7 +34,7 @@ def digest(number: int) -> str:
 def write_story(folder: Path, number: int, text: str = STORY) -> Path:
     folder.mkdir(parents=True, exist_ok=True)
     path = folder / f"{digest(number)}.story"
-    path.write_text(text, encoding="utf-8")
+    path.write_text(text)
     return path
 
 

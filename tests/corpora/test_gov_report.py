@@ -84,9 +84,7 @@ def write(root: Path, **splits: list[dict[str, Any]]) -> Path:
         ids: dict[str, list[str]] = {"crs": [], "gao": []}
         for row in rows:
             agency = "gao" if "highlight" in row else "crs"
-            (root / agency / f"{row['id']}.json").write_text(
-                json.dumps(row, indent=1), encoding="utf-8"
-            )
+            (root / agency / f"{row['id']}.json").write_text(json.dumps(row, indent=1))
             ids[agency].append(row["id"])
         for agency, named in ids.items():
             (root / "split_ids" / f"{agency}_{split}.ids").write_text(

@@ -1,11 +1,11 @@
 """NEWTS: a row is two examples, a topic each."""
 
-import json
 from pathlib import Path
 from typing import Any
 
 import pytest
 from support.dataset_rows import newts_row
+from support.json_files import write_rows
 
 from longsumbench.cache.artifacts import ArtifactCache
 from longsumbench.core import DatasetSettings
@@ -14,8 +14,7 @@ from longsumbench.errors import DataError
 
 
 def write(path: Path, rows: list[dict[str, Any]]) -> str:
-    path.write_text("".join(json.dumps(row) + "\n" for row in rows))
-    return str(path)
+    return str(write_rows(path, rows))
 
 
 def test_the_examples_of_a_row_stay_together(tmp_path: Path, stages: ArtifactCache) -> None:

@@ -1,7 +1,8 @@
 """The month in which a dataset appeared: where it is declared, and where tables find it."""
 
-import json
 from pathlib import Path
+
+from support.json_files import write_json
 
 from longsumbench.cache.artifacts import ArtifactCache
 from longsumbench.core import DatasetSettings
@@ -14,7 +15,7 @@ def test_the_record_gets_the_month(tmp_path: Path, stages: ArtifactCache) -> Non
     own = {"id": "x", "document": "It lasts long.", "summary": "It lasts."}
     for name, row, month in (("opinosis", topic, "2010-08"), ("jsonl", own, None)):
         path = tmp_path / f"{name}.jsonl"
-        path.write_text(json.dumps(row), encoding="utf-8")
+        write_json(path, row)
         assert (
             load_texts(DatasetSettings(name=name, path=str(path)), stages).facts.get("published")
             == month

@@ -1,10 +1,10 @@
 """WikiSum as JSON lines: pages stay pages, and clones of the summary are taken out."""
 
-import json
 from pathlib import Path
 from typing import Any
 
 import pytest
+from support.json_files import write_rows
 
 from longsumbench.cache.artifacts import ArtifactCache
 from longsumbench.core import DatasetSettings, Document, Example, Section
@@ -41,7 +41,7 @@ def documents(*paragraphs: Any, **changes: Any) -> list[tuple[str | None, list[s
 
 
 def read(path: Path, stages: ArtifactCache, rows: list[dict[str, Any]], **settings: Any) -> Texts:
-    path.write_text("".join(json.dumps(row) + "\n" for row in rows))
+    write_rows(path, rows)
     return load_texts(DatasetSettings(name="wikisum", path=str(path), **settings), stages)
 
 

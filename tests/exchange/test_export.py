@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 import yaml  # type: ignore[import-untyped] # not annotated
 from huggingface_hub import ModelCard, parse_eval_result_entries
+from support.commands import Command
 from support.paths import ROOT
 from support.run_records import TRAINED, changed, measured, record
 
@@ -172,21 +173,19 @@ def test_packed_reference_runs_fit_the_schema(
         assert path.startswith(f"data/longsumbench/{log['model_info']['id']}/")
 
 
-def test_the_hub_reads_what_is_written_for_it(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_the_hub_reads_what_is_written_for_it(tmp_path: Path, run_command: Command) -> None:
     """The hub's library reads scores, dataset and revision; texts that are not from the hub are named once."""
     listed = record("seal", 40.0, dataset="pubmed", texts=HUB_TEXTS)
     results = write_runs(tmp_path / "results", listed, record("lead", 30.0), record("random", 20.0))
     words = ["--format", "hub", "--results-dir", str(results)]
-    assert main(["export", "pubmed", "lead0", *words]) == 0
+    output = run_command(0, "export", "pubmed", "lead0", *words)
     folder = results / "export" / "hub"
     reason = "no .eval_results for arxiv: these texts were not read from a dataset on the hub"
-    assert capsys.readouterr().out.splitlines() == [reason, f"2 runs → {folder}"]
+    assert output.out.splitlines() == [reason, f"2 runs → {folder}"]
     files = {path.relative_to(folder).as_posix() for path in folder.rglob("*") if path.is_file()}
     scores = "seal-seal0000/.eval_results/longsumbench.yaml"
     assert files == {"lead-lead0000/README.md", "seal-seal0000/README.md", scores}
-    written = yaml.safe_load((folder / scores).read_text(encoding="utf-8"))
+    written = yaml.safe_load((folder / scores).read_text())
     entries = parse_eval_result_entries(written)
     values = {entry.task_id: entry.value for entry in entries}
     assert values == {"rouge1": 43.0, "rouge2": 31.0, "rougeL": 35.0, "rougeLsum": 40.0}
@@ -242,16 +241,13 @@ def test_wrong_usage_is_one_line(
     words: list[str],
     code: int,
     message: str,
-    tmp_path: Path,
-    monkeypatch: pytest.MonkeyPatch,
-    capsys: pytest.CaptureFixture[str],
+    here: Path,
+    run_command: Command,
 ) -> None:
     """An unknown word or format, or a folder that is a file."""
-    monkeypatch.chdir(tmp_path)
-    write_runs(tmp_path / "results", record("lead", 30.0))
-    (tmp_path / "taken").write_text("")
-    assert main(["export", *words]) == code
-    output = capsys.readouterr()
+    write_runs(here / "results", record("lead", 30.0))
+    (here / "taken").write_text("")
+    output = run_command(code, "export", *words)
     (line,) = output.err.splitlines()
     assert message in line
     assert not output.out

@@ -1,6 +1,5 @@
 """Merged results: the tables of the whole from its halves in any order, conflicts named, nothing overwritten."""
 
-import json
 import os
 import shutil
 import subprocess
@@ -13,6 +12,7 @@ from typing import Any
 import pytest
 from hypothesis import given, settings, strategies as st
 from support.commands import Typed
+from support.json_files import change_json, read_json
 from support.paths import ROOT
 from support.permissions import heeded
 from support.toys import write_jsonl
@@ -20,6 +20,8 @@ from support.waiting import PATIENCE
 
 from longsumbench.cli.main import main
 from longsumbench.runs.results import finished_folders
+
+pytestmark = pytest.mark.usefixtures("here")
 
 
 @pytest.fixture(scope="module")
@@ -33,12 +35,6 @@ def whole(tmp_path_factory: pytest.TempPathFactory) -> Path:
     assert main(["run", "-m", *words, "dataset.name=mine", *sweep]) == 0
     assert main(["run", *words, "dataset.name=other", "model=lead"]) == 0
     return results
-
-
-@pytest.fixture(autouse=True)
-def empty_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """The commands run in an empty folder."""
-    monkeypatch.chdir(tmp_path)
 
 
 @pytest.fixture
@@ -65,12 +61,6 @@ def files_of(results: Path) -> dict[Path, tuple[bytes, int]]:
     """Path → content and time of all files of runs."""
     files = [path for path in (results / "runs").rglob("*") if path.is_file()]
     return {path: (path.read_bytes(), path.stat().st_mtime_ns) for path in files}
-
-
-def change(path: Path, **values: Any) -> None:
-    """Change fields of a JSON file."""
-    content = json.loads(path.read_text(encoding="utf-8")) | values
-    path.write_text(json.dumps(content), encoding="utf-8")
 
 
 @settings(max_examples=6)
@@ -106,7 +96,7 @@ def test_merging_again_changes_nothing(halves: list[Path], typed: Typed, whole: 
     for half in halves:
         for run in finished_folders(half):
             origin = Path("results").joinpath("runs", *run.parts[-3:], "origin.json")
-            assert json.loads(origin.read_text(encoding="utf-8")) == {"merged_from": f"{half}"}
+            assert read_json(origin) == {"merged_from": f"{half}"}
             copied = {path.name for path in origin.parent.iterdir()}
             assert copied == {path.name for path in run.iterdir()} - {"work"} | {"origin.json"}
     code, out, _ = typed("merge", *halves)
@@ -121,7 +111,7 @@ def test_the_same_run_with_other_costs_is_the_same_run(halves: list[Path], typed
     other = copy_runs([first], Path("other"))
     (run,) = finished_folders(other)
     costs = {"peak_memory_gb": 99.0}
-    change(run / "record.json", finished="2020-01-01T00:00:00+00:00", costs=costs)
+    change_json(run / "record.json", finished="2020-01-01T00:00:00+00:00", costs=costs)
     code, out, _ = typed("merge", halves[0], other)
     assert (code, out.splitlines()[1]) == (0, "other: 0 runs merged, 1 already there")
     kept = Path("results").joinpath("runs", *first.parts[-3:], "record.json")
@@ -133,10 +123,10 @@ def test_a_conflict_is_named_and_nothing_is_overwritten(halves: list[Path], type
     first = finished_folders(halves[0])[0]
     copy_runs([first], halves[1])
     run = halves[1].joinpath("runs", *first.parts[-3:])
-    evaluation = json.loads((run / "record.json").read_text(encoding="utf-8"))["evaluation"]
+    evaluation = read_json(run / "record.json")["evaluation"]
     evaluation["scores"]["rouge1"]["f"] += 1
-    change(run / "record.json", evaluation=evaluation)
-    with (run / "predictions.jsonl").open("a", encoding="utf-8") as file:
+    change_json(run / "record.json", evaluation=evaluation)
+    with (run / "predictions.jsonl").open("a") as file:
         file.write("\n")
     before = files_of(halves[1])
     code, out, err = typed("merge", *halves)
@@ -153,7 +143,7 @@ def test_a_conflict_is_named_and_nothing_is_overwritten(halves: list[Path], type
 
 
 def torn(run: Path) -> str:
-    (run / "record.json").write_text("{", encoding="utf-8")
+    (run / "record.json").write_text("{")
     return "not a run's record ("
 
 
@@ -173,7 +163,7 @@ def unreadable(run: Path) -> str:
 
 
 def linked_out(run: Path) -> str:
-    Path("private.txt").write_text("private", encoding="utf-8")
+    Path("private.txt").write_text("private")
     (run / "predictions.jsonl").unlink()
     (run / "predictions.jsonl").symlink_to(Path("private.txt").absolute())
     return "predictions.jsonl: a link that leaves its folder, which is not followed: "
@@ -214,7 +204,7 @@ def test_a_run_that_cannot_be_merged(
 def test_places_that_are_no_results(halves: list[Path], typed: Typed) -> None:
     """A folder, a file, a damaged bundle and nothing at all: a line each, and the rest is merged."""
     Path("empty").mkdir()
-    Path("notes.txt").write_text("no bundle", encoding="utf-8")
+    Path("notes.txt").write_text("no bundle")
     code, out, err = typed("merge", "empty", "notes.txt", "nowhere", *halves)
     number = sum(len(finished_folders(half)) for half in halves)
     assert (code, len(out.splitlines())) == (3, 2)

@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 from huggingface_hub import ModelCard, constants
+from support.commands import Command
 from support.hub import ModelHub, model_hub
 from support.run_records import record
 from support.toys import ToySplit, tiny_overrides, write_jsonl
@@ -201,12 +202,12 @@ def test_the_folder_of_a_ranker_travels(
     def save_with_ranker(system: Trunc, folder: Path) -> None:
         save(system, folder)
         (folder / "ranker").mkdir()
-        (folder / "ranker" / "config.json").write_text("{}", encoding="utf-8")
+        (folder / "ranker" / "config.json").write_text("{}")
 
     monkeypatch.setattr(Trunc, "save", save_with_ranker)
     assert push(capsys, trained, "me/ranked")[0] == 0
     found, _ = find_system("me/ranked", [], Results(tmp_path), "none")
-    assert (Path(found.name) / "ranker" / "config.json").read_text(encoding="utf-8") == "{}"
+    assert (Path(found.name) / "ranker" / "config.json").read_text() == "{}"
     assert found.fitted().system.config.name == "trunc"
 
 
@@ -222,14 +223,13 @@ def test_another_model_of_the_hub(
     message: str,
     hub: ModelHub,
     tmp_path: Path,
-    capsys: pytest.CaptureFixture[str],
+    run_command: Command,
 ) -> None:
     """`summarize` says in one line that it is none of this suite, or does not exist."""
     hub.files |= {"me/model": files} if files else {}
-    (tmp_path / "a.txt").write_text("A text.", encoding="utf-8")
+    (tmp_path / "a.txt").write_text("A text.")
     words = [str(tmp_path / "a.txt"), "--results-dir", str(tmp_path)]
-    assert main(["summarize", "me/model", *words]) == 2
-    (line,) = capsys.readouterr().err.splitlines()
+    (line,) = run_command(2, "summarize", "me/model", *words).err.splitlines()
     assert message in line
 
 

@@ -10,6 +10,7 @@ from typing import Any
 
 import pytest
 from support.commands import Typed
+from support.json_files import read_json, read_rows, write_json, write_rows
 from support.toys import tiny_overrides, write_jsonl
 
 from longsumbench.cli.main import main
@@ -33,11 +34,10 @@ def toy(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.fixture
-def work(toy: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+def work(toy: Path, here: Path) -> Path:
     """A copy of these results; the current folder is the one above."""
-    shutil.copytree(toy / "results", tmp_path / "results", symlinks=True)
-    monkeypatch.chdir(tmp_path)
-    return tmp_path
+    shutil.copytree(toy / "results", here / "results", symlinks=True)
+    return here
 
 
 @pytest.fixture(scope="module")
@@ -58,7 +58,7 @@ def run_of(model: str) -> Path:
 
 def table_rows() -> list[dict[str, str]]:
     """The rows of the CSV."""
-    with Path("results/leaderboard/mine.csv").open(encoding="utf-8") as file:
+    with Path("results/leaderboard/mine.csv").open() as file:
         return list(csv.DictReader(file))
 
 
@@ -82,9 +82,9 @@ def drop_score(run: Path) -> None:
 
 def change_record(run: Path, change: Callable[[dict[str, Any]], object]) -> None:
     """Change the record of a run."""
-    record = json.loads((run / "record.json").read_text(encoding="utf-8"))
+    record = read_json(run / "record.json")
     change(record)
-    (run / "record.json").write_text(json.dumps(record), encoding="utf-8")
+    write_json(run / "record.json", record)
 
 
 def set_in_record(run: Path, path: str, value: object) -> None:
@@ -103,9 +103,9 @@ def change_outputs(
     run: Path, change: Callable[[list[dict[str, str]]], object], name: str = "predictions.jsonl"
 ) -> None:
     """Change the summaries of a run."""
-    lines = [json.loads(line) for line in (run / name).read_text(encoding="utf-8").splitlines()]
+    lines = read_rows(run / name)
     change(lines)
-    (run / name).write_text("".join(json.dumps(line) + "\n" for line in lines), encoding="utf-8")
+    write_rows(run / name, lines)
 
 
 def test_runs_that_agree_are_marked(work: Path, typed: Typed) -> None:
@@ -163,21 +163,11 @@ def test_what_does_not_agree_is_named(
     assert marks == {"random": "yes", "trunc": "yes"}
 
 
-def test_one_of_several_checkpoints(work: Path, typed: Typed) -> None:
-    """A changed summary of the second checkpoint changes its scores, and the means."""
-    run = run_of("trunc")
-    change_outputs(
-        run, lambda lines: lines[1].update(prediction="Not mine."), "predictions-2.jsonl"
-    )
-    files = [line.split()[0] for line in problems_of(typed, run)]
-    assert files == ["predictions.jsonl:", "record.json:", "scores-2.csv:", "scores.csv:"]
-
-
 def test_tables_mark_rows_until_a_file_changes(work: Path, typed: Typed) -> None:
     """Without a mark all files are as before; with one, a column is added to them and nothing else changes."""
     folder = Path("results/leaderboard")
     assert typed("leaderboard", "mine")[0] == 0
-    before = {path.name: path.read_text(encoding="utf-8") for path in folder.glob("mine.*")}
+    before = {path.name: path.read_text() for path in folder.glob("mine.*")}
     assert "verified" not in "".join(before.values())
     run = run_of("lead")
     assert typed("verify", run.name[:6])[0] == 0
@@ -186,7 +176,7 @@ def test_tables_mark_rows_until_a_file_changes(work: Path, typed: Typed) -> None
     marks = {row["model"]: row.pop("verified") for row in rows}
     assert rows == list(csv.DictReader(io.StringIO(before["mine.csv"])))
     assert marks == {"lead": "yes", "random": "no", "trunc": "no"}
-    written = [(folder / f"mine.{kind}").read_text(encoding="utf-8") for kind in ("md", "tex")]
+    written = [(folder / f"mine.{kind}").read_text() for kind in ("md", "tex")]
     for text in (shown, *written):
         of_rows = [("verified" in line, "reported" in line) for line in text.splitlines()]
         assert (of_rows.count((True, False)), of_rows.count((False, True))) == (1, 2)
@@ -205,7 +195,7 @@ def test_a_row_of_several_seeds_says_what_holds_for_each(
     first = min(Path("results").glob("runs/mine/random/*"))
     assert typed("verify", first)[0] == 0
     assert typed("leaderboard", "mine")[0] == 0
-    lines = Path("results/leaderboard/mine.md").read_text(encoding="utf-8").splitlines()
+    lines = Path("results/leaderboard/mine.md").read_text().splitlines()
     row = next(line for line in lines if "| random " in line)
     assert "verified, reported" in row or "reported, verified" in row
 
@@ -256,7 +246,7 @@ def test_metrics_that_need_a_model_are_named(work: Path, typed: Typed) -> None:
 def test_bad_words(words: list[str], code: int, message: str, work: Path, typed: Typed) -> None:
     """One line each."""
     Path("empty").mkdir()
-    Path("a.tar.xz").write_text("no bundle", encoding="utf-8")
+    Path("a.tar.xz").write_text("no bundle")
     ended, out, err = typed("verify", *words)
     assert (ended, out, len(err.splitlines())) == (code, "", 1)
     assert err.startswith(f"longsumbench: {message}")
@@ -334,22 +324,6 @@ def test_another_run_id_or_place_is_named(model: str, work: Path, typed: Typed) 
     assert problems_of(typed, moved)[0].startswith(problem)
 
 
-def test_outputs_of_another_seed_are_refused(seeds: Path, typed: Typed, tmp_path: Path) -> None:
-    """Another run's summaries and scores, in a run whose settings are right: both are named."""
-    shutil.copytree(seeds / "results", tmp_path / "results", symlinks=True)
-    original, copy = sorted((tmp_path / "results/runs/mine/trunc").iterdir())[:2]
-    first = json.loads((original / "record.json").read_text(encoding="utf-8"))
-    for name in ("predictions.jsonl", "scores.csv"):
-        shutil.copy(original / name, copy / name)
-    kept = ("run_id", "key", "config", "fit", "environment", "costs", "finished")
-    for name in first.keys() - set(kept):
-        set_in_record(copy, name, first[name])
-    (line,) = problems_of(typed, copy)
-    assert line.startswith("predictions.jsonl: trunc ")
-    assert original.name[:8] in line
-    assert copy.name[:8] in line
-
-
 def test_the_run_id_of_imported_outputs_has_their_labels(
     seeds: Path, typed: Typed, tmp_path: Path
 ) -> None:
@@ -357,15 +331,15 @@ def test_the_run_id_of_imported_outputs_has_their_labels(
     lead = next((seeds / "results/runs/mine/lead").iterdir())
     place = ["--results-dir", tmp_path / "results"]
     outputs = tmp_path / "outputs.jsonl"
-    text = (lead / "predictions.jsonl").read_text(encoding="utf-8")
-    outputs.write_text(text.replace('"prediction": "', '"prediction": "So '), encoding="utf-8")
+    text = (lead / "predictions.jsonl").read_text()
+    outputs.write_text(text.replace('"prediction": "', '"prediction": "So '))
     words = ["--model", "theirs", "--dataset", "jsonl", f"dataset.path={seeds / 'texts'}"]
     words += [*MINE, f"results_dir={tmp_path / 'results'}"]
     assert typed("import", outputs, *words, "--seed", "1", "--variant", "beam 5")[0] == 0
     (run,) = (tmp_path / "results/runs/mine/theirs").iterdir()
     assert problems_of(typed, run, *place) == []
-    record = (run / "record.json").read_text(encoding="utf-8")
+    record = (run / "record.json").read_text()
     for path, value in (("variant", "beam 9"), ("key.seeds", [2]), ("key.model", "others")):
         set_in_record(run, path, value)
         assert problems_of(typed, run, *place) != []
-        (run / "record.json").write_text(record, encoding="utf-8")
+        (run / "record.json").write_text(record)

@@ -17,10 +17,9 @@ Describe = Callable[[Sequence[RunRecord], Sequence[RunRecord]], list[str]]
 
 
 @pytest.fixture
-def describe(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Describe:
+def describe(here: Path, monkeypatch: pytest.MonkeyPatch) -> Describe:
     """Write runs; return the lines after the last ones, in a terminal of 80 columns."""
     monkeypatch.setenv("COLUMNS", "80")
-    monkeypatch.chdir(tmp_path)
 
     def lines(others: Sequence[RunRecord], done: Sequence[RunRecord]) -> list[str]:
         results = Results(Path("results"))

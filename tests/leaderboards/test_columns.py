@@ -4,9 +4,9 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
+from support.commands import Command
 from support.run_records import TRAINED, measured, record
 
-from longsumbench.cli.main import main
 from longsumbench.core import Cut, Truncation
 from longsumbench.errors import UsageError
 from longsumbench.leaderboards.seed_groups import group_by_seed
@@ -168,30 +168,34 @@ def root(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> str:
     return str(tmp_path)
 
 
-def test_the_command_prints_the_chosen_columns(
-    root: str, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_the_command_prints_the_chosen_columns(root: str, run_command: Command) -> None:
     """The chosen columns are printed after system and settings; the files keep the default ones."""
-    assert (
-        main(["leaderboard", "--columns", "seconds, rouge1,page_size", "--results-dir", root]) == 0
-    )
-    lines = capsys.readouterr().out.splitlines()
+    lines = run_command(
+        0, "leaderboard", "--columns", "seconds, rouge1,page_size", "--results-dir", root
+    ).out.splitlines()
     assert [line.split() for line in lines if line.startswith(("1 ", "2 "))] == [
         ["1", "seal", "90", "s", "*34.5", "256"],
         ["2", "lead", "23.0", "±0.8"],
     ]
-    assert "words" in (Path(root) / "leaderboard" / "arxiv.md").read_text(encoding="utf-8")
-    assert main(["leaderboard", "--columns", "rouge1", "--latex", "--results-dir", root]) == 0
-    assert r"S[table-format=2.1(1)]" in capsys.readouterr().out
+    assert "words" in (Path(root) / "leaderboard" / "arxiv.md").read_text()
+    assert (
+        r"S[table-format=2.1(1)]"
+        in run_command(
+            0, "leaderboard", "--columns", "rouge1", "--latex", "--results-dir", root
+        ).out
+    )
 
 
-def test_one_row_for_each_run(root: str, capsys: pytest.CaptureFixture[str]) -> None:
+def test_one_row_for_each_run(root: str, run_command: Command) -> None:
     """`--by-run` lists single runs with their seeds; by default, a row has all seeds of a system."""
     for flags, expected in (
         ([], [["1", "seal", "2"], ["2", "lead", "23.0"]]),
         (["--by-run"], [["1", "seal", "2"], ["2", "seal", "1"], ["3", "lead", "23.0"]]),
     ):
-        assert main(["leaderboard", "arxiv", *flags, "--results-dir", root]) == 0
-        table = capsys.readouterr().out.partition("\n\n")[2].partition("\n* best")[0]
+        table = (
+            run_command(0, "leaderboard", "arxiv", *flags, "--results-dir", root)
+            .out.partition("\n\n")[2]
+            .partition("\n* best")[0]
+        )
         rows = [line.split()[:3] for line in table.splitlines() if line[:1].isdigit()]
         assert rows == expected

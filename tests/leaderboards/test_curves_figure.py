@@ -6,9 +6,9 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 import pytest
+from support.commands import Command
 from support.swept_runs import baseline, trained
 
-from longsumbench.cli.main import main
 from longsumbench.core import Cut, Truncation
 from longsumbench.errors import UsageError
 from longsumbench.leaderboards import curves
@@ -164,19 +164,19 @@ def test_a_sweep_draws_the_settings_that_vary(tmp_path: Path) -> None:
         update_curves(results, "arxiv", words)
 
 
-def test_the_command_prints_the_files(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_the_command_prints_the_files(tmp_path: Path, run_command: Command) -> None:
     """`leaderboard DATASET --against` names the files; an invalid setting is one line and exit 2."""
     keep(tmp_path, *GRID)
     command = ["leaderboard", "arxiv", "--results-dir", str(tmp_path)]
-    assert main([*command, "--against", "segment", "--against", "model.extractive"]) == 0
-    last = capsys.readouterr().out.splitlines()[-1]
+    last = run_command(
+        0, *command, "--against", "segment", "--against", "model.extractive"
+    ).out.splitlines()[-1]
     assert last == f"{tmp_path}/leaderboard/arxiv-segment-extractive.svg"
     for wrong, message in (
         ("--against page", "--against page: no run on arxiv has this setting"),
         ("--kind rouge1", "--kind needs --against SETTING"),
     ):
-        assert main([*command, *wrong.split()]) == 2
-        printed = capsys.readouterr()
+        printed = run_command(2, *command, *wrong.split())
         assert (printed.out, printed.err.count("\n")) == ("", 1)
         assert printed.err.startswith(f"longsumbench: {message}")
 

@@ -9,9 +9,9 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from support.commands import Command
 from support.run_records import TRAINED, changed, measured, record
 
-from longsumbench.cli.main import main
 from longsumbench.core import Cut, Truncation
 from longsumbench.errors import UsageError
 from longsumbench.leaderboards.published import (
@@ -168,19 +168,17 @@ def test_a_trial_displaces_no_result(update: Callable[..., TableView]) -> None:
 
 
 def test_one_block_is_printed_by_its_number(
-    update: Callable[..., TableView], tmp_path: Path, capsys: pytest.CaptureFixture[str]
+    update: Callable[..., TableView], tmp_path: Path, run_command: Command
 ) -> None:
     """--block prints one block, by the number in its heading and in the CSV; a number without a block is refused."""
     update(record("lead", 30), record("trial", 90, n=5, examples="e5"))
     command = ["leaderboard", "arxiv", "--results-dir", str(tmp_path)]
-    assert main([*command, "--block", "2"]) == 0
-    printed = capsys.readouterr().out
+    printed = run_command(0, *command, "--block", "2").out
     assert "block 2: test split, 5 examples; not comparable with the first block" in printed
     assert "trial" in printed
     assert "lead" not in printed
     assert "Published" not in printed
-    assert main([*command, "--block", "3"]) == 2
-    assert "--block=3" in capsys.readouterr().err
+    assert "--block=3" in run_command(2, *command, "--block", "3").err
 
 
 def test_oracles_are_labelled_last_and_never_best(update: Callable[..., TableView]) -> None:

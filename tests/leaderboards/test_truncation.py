@@ -5,10 +5,9 @@ from pathlib import Path
 from typing import Any
 
 import pandas as pd
-import pytest
+from support.commands import Command
 from support.run_records import TRAINED, record
 
-from longsumbench.cli.main import main
 from longsumbench.core import Cut, Truncation
 from longsumbench.runs.results import Results
 from longsumbench.views.leaderboard import update_table
@@ -42,7 +41,7 @@ def test_worked_ledger() -> None:
     assert silent[2:5] == ["–", "–", "–"]
 
 
-def test_the_table_has_it(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_the_table_has_it(tmp_path: Path, run_command: Command) -> None:
     """The CSV has a column a cause, the Markdown a table before the published numbers, --ledger prints that alone."""
     for run in (CUT, IN_WORDS):
         run.write(Results(tmp_path).run_folder(run))
@@ -51,9 +50,8 @@ def test_the_table_has_it(tmp_path: Path, capsys: pytest.CaptureFixture[str]) ->
     causes = ["cut_input_length", "cut_length", "cut_snippet_length"]
     assert table.loc["trunc", causes].fillna(0).tolist() == [75, 0, 5]
     assert table.loc["lead", causes].fillna(0).tolist() == [0, 80, 0]
-    text = (tmp_path / "leaderboard" / "arxiv.md").read_text(encoding="utf-8")
+    text = (tmp_path / "leaderboard" / "arxiv.md").read_text()
     assert 0 < text.index("## What was not read") < text.index("## Published numbers")
-    assert main(["leaderboard", "arxiv", "--ledger", "--results-dir", str(tmp_path)]) == 0
-    printed = capsys.readouterr().out
+    printed = run_command(0, "leaderboard", "arxiv", "--ledger", "--results-dir", tmp_path).out
     assert "input_length 75.0" in printed
     assert "R-Lsum" not in printed

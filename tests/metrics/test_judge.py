@@ -8,11 +8,11 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from support.json_files import write_json
 from support.logs import listening
 from support.scripted_engine import Reply, answer, use_script
 from support.tiny_causal import write_causal
 
-from longsumbench.cache.artifacts import CACHE_VARIABLE
 from longsumbench.core import Example, Request, Scoring, SentenceVerdict
 from longsumbench.errors import DataError, EnvironmentProblem, UsageError
 from longsumbench.metrics import judge_model
@@ -21,14 +21,9 @@ from longsumbench.metrics.judge import Judge
 
 COST = r"judges: a, (\d+) requests, at most ([\d,]+) tokens in and (\d+) out, US\$ ([\d.]+); not counting .*"
 TINY: dict[str, Any] = {"judge_settings": {"decode_length": 8}, "device": "cpu"}
+pytestmark = pytest.mark.usefixtures("empty_cache")
 POINTS = ("A cat sat.", "A dog ran.", "It rained.", "Nobody came.")
 SUMMARY = "The cat sat. The moon rose. It rained on a dog that ran."
-
-
-@pytest.fixture(autouse=True)
-def cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Give each test a cache of its own."""
-    monkeypatch.setenv(CACHE_VARIABLE, str(tmp_path / "cache"))
 
 
 def example(reference: str = "A reference.", name: str = "e") -> Example:
@@ -238,19 +233,19 @@ def test_given_key_points(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> No
         use_script(monkeypatch, {"a": judging({1: [1], 2: []})}),
         tmp_path / "points.json",
     )
-    path.write_text(json.dumps({"e": ["A cat  sat.", " ", "A dog ran."]}), encoding="utf-8")
+    write_json(path, {"e": ["A cat  sat.", " ", "A dog ran."]})
     metric = judge("a", judge_key_points=str(path))
     assert metric.score(SUMMARY, example())["judge_recall"] == 1 / 2
     assert "\n1. A cat sat.\n2. A dog ran.\n\n" in script.prompts("a")[0]
     assert metric.score("", example(reference=""))["judge_recall"] == 0
-    path.write_text('{"e": []}', encoding="utf-8")
+    path.write_text('{"e": []}')
     assert math.isnan(judge("a", judge_key_points=str(path)).score("", example())["judge_recall"])
     assert len(script.asked) == 1
     assert "key_points:given@" in metric.signature(1)
     with pytest.raises(DataError, match=r"points\.json: no key points of 'f': add them"):
         metric.score(SUMMARY, example(name="f"))
     for content in ('{"e": "one"}', "{"):
-        path.write_text(content, encoding="utf-8")
+        path.write_text(content)
         with pytest.raises(DataError, match=r"score\.judge_key_points is a JSON object") as caught:
             judge("a", judge_key_points=str(path)).check()
         assert "\n" not in str(caught.value)

@@ -8,11 +8,11 @@ from typing import Any
 
 import numpy as np
 import pytest
+from support.commands import Command
 from support.run_records import changed
 from support.tiny_bert import write_bert
 from transformers import BertForSequenceClassification
 
-from longsumbench.cli.main import main
 from longsumbench.core import (
     BuiltIn,
     Corpus,
@@ -222,7 +222,7 @@ def test_what_is_missing_is_said_before_the_run(
     message: str,
     tmp_path: Path,
     monkeypatch: pytest.MonkeyPatch,
-    capsys: pytest.CaptureFixture[str],
+    run_command: Command,
 ) -> None:
     """A metric that cannot be had ends the command in one line before anything is read, fitted or written."""
     monkeypatch.setattr(
@@ -230,8 +230,7 @@ def test_what_is_missing_is_said_before_the_run(
     )
     results = tmp_path / "results"
     words = f"run model=lead dataset=plain_reports results_dir={results} score.metrics={asked}"
-    assert main(words.split()) == code
-    said = capsys.readouterr().err.strip()
+    said = run_command(code, *words.split()).err.strip()
     assert message in said
     assert "\n" not in said
     assert not results.exists()

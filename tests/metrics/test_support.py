@@ -143,21 +143,6 @@ def test_nothing_is_lost(source: list[str], longest: int, chunks: bool) -> None:
         assert all(one.tokens + two.tokens > longest for one, two in pairwise(parts))
 
 
-def test_a_long_claim_leaves_room(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Of 11 tokens, 3 are special and 4 of the claim at most, so that chunks have 4; a short claim leaves more."""
-    seen: list[str] = []
-    metric = by_hand(monkeypatch, {}, limit=11, scheme="chunks")
-
-    def probabilities(pairs: Sequence[tuple[str, str]]) -> list[float]:
-        seen.extend(premise for premise, _ in pairs)
-        return [0.5] * len(pairs)
-
-    monkeypatch.setattr(metric, "probabilities", probabilities)
-    metric.score("a b c d e f g", example("1 2", "3 4", "5 6"))
-    metric.score("a b", example("1 2", "3 4", "5 6"))
-    assert seen == ["1 2 3 4", "5 6", "1 2 3 4 5 6"]
-
-
 def test_a_real_classifier(classifier: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """The probability is the label's, of each pair alone, whatever the batches; a long pair is no problem."""
     source, claims = (

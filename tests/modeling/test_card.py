@@ -1,12 +1,12 @@
 """A checkpoint's own generation settings as values of `decode.*`."""
 
-import json
 from pathlib import Path
 from typing import Any
 
 import huggingface_hub
 import pytest
 import torch
+from support.json_files import read_json, write_json
 from support.tiny_seq2seq import write_seq2seq
 from transformers import BartForConditionalGeneration, GenerationConfig
 
@@ -20,11 +20,9 @@ from longsumbench.modeling.generation import decode
 def write_card(folder: Path, generation: dict[str, Any] | None = None, **config: Any) -> str:
     """Write a checkpoint's settings, without weights; return the folder's name."""
     folder.mkdir(exist_ok=True)
-    (folder / "config.json").write_text(
-        json.dumps({"model_type": "bart", **config}), encoding="utf-8"
-    )
+    write_json(folder / "config.json", {"model_type": "bart", **config})
     if generation is not None:
-        (folder / "generation_config.json").write_text(json.dumps(generation), encoding="utf-8")
+        write_json(folder / "generation_config.json", generation)
     return str(folder)
 
 
@@ -72,18 +70,14 @@ def test_a_card_in_our_settings(kind: str, tmp_path: Path) -> None:
 def test_a_card_writes_what_the_library_writes(kind: str, tmp_path: Path) -> None:
     """A checkpoint decoded by its card writes what `generate` writes of itself."""
     folder = write_seq2seq(tmp_path)
-    own = json.loads((folder / "config.json").read_text(encoding="utf-8"))
+    own = read_json(folder / "config.json")
     ids = {
         name: own[name]
         for name in own
         if name.endswith("_token_id") and name != "forced_eos_token_id"
     }
-    (folder / "generation_config.json").write_text(
-        json.dumps({**CARDS[kind][0], **ids}), encoding="utf-8"
-    )
-    (folder / "config.json").write_text(
-        json.dumps(own | {"forced_eos_token_id": None}), encoding="utf-8"
-    )
+    write_json(folder / "generation_config.json", {**CARDS[kind][0], **ids})
+    write_json(folder / "config.json", own | {"forced_eos_token_id": None})
     model = BartForConditionalGeneration.from_pretrained(folder).eval()
     torch.manual_seed(2)
     for weights in model.parameters():  # fresh weights write the same whatever the settings are

@@ -1,6 +1,5 @@
 """Damaged checkpoints and tokenizers, where a user can name one: one line that names the folder, and an exit code."""
 
-import json
 import os
 from collections.abc import Callable
 from itertools import product
@@ -9,6 +8,7 @@ from pathlib import Path
 import pytest
 import torch
 from safetensors.torch import load_file, save_file
+from support.json_files import change_json
 from support.tiny_bert import write_bert
 from support.tiny_seq2seq import write_seq2seq
 from support.toys import ToySplit, build_tiny
@@ -58,11 +58,6 @@ USES: dict[str, tuple[Callable[[Path], Path], Callable[[Path], object]]] = {
 }
 
 
-def edit_config(folder: Path, **entries: object) -> None:
-    content = json.loads((folder / CONFIG).read_text(encoding="utf-8"))
-    (folder / CONFIG).write_text(json.dumps(content | entries), encoding="utf-8")
-
-
 def change_weights(folder: Path, change: Callable[[dict[str, Tensor], str], object]) -> None:
     weights = load_file(folder / WEIGHTS)
     change(weights, max(weights))
@@ -76,18 +71,16 @@ def as_pipe(folder: Path, name: str) -> None:
 
 
 DAMAGES: dict[str, Callable[[Path], object]] = {
-    "a torn config": lambda folder: (folder / CONFIG).write_text(
-        '{"model_type": "ba', encoding="utf-8"
-    ),
-    "another type": lambda folder: edit_config(folder, model_type="t5"),
-    "code of a kernel": lambda folder: edit_config(
-        folder, attn_implementation="somebody/attention"
+    "a torn config": lambda folder: (folder / CONFIG).write_text('{"model_type": "ba'),
+    "another type": lambda folder: change_json(folder / CONFIG, model_type="t5"),
+    "code of a kernel": lambda folder: change_json(
+        folder / CONFIG, attn_implementation="somebody/attention"
     ),
     "a pipe of weights": lambda folder: as_pipe(folder, WEIGHTS),
     "integers": lambda folder: change_weights(
         folder, lambda all, name: all.update({name: all[name].long()})
     ),
-    "a huge width": lambda folder: edit_config(folder, vocab_size=10**10),
+    "a huge width": lambda folder: change_json(folder / CONFIG, vocab_size=10**10),
     "torn weights": lambda folder: (folder / WEIGHTS).write_bytes(
         (folder / WEIGHTS).read_bytes()[:999]
     ),
@@ -95,9 +88,7 @@ DAMAGES: dict[str, Callable[[Path], object]] = {
     "not finite": lambda folder: change_weights(
         folder, lambda all, name: all.update({name: all[name] * torch.nan})
     ),
-    "a torn tokenizer": lambda folder: (folder / TOKENIZER).write_text(
-        '{"version": ', encoding="utf-8"
-    ),
+    "a torn tokenizer": lambda folder: (folder / TOKENIZER).write_text('{"version": '),
 }
 
 

@@ -7,9 +7,8 @@ from typing import Any
 import pytest
 from support.toys import ToySplit, fit_tiny
 
-from longsumbench.core import Cut, Truncation, registry
+from longsumbench.core import registry
 from longsumbench.modeling.neural_system import NeuralSystem
-from longsumbench.modeling.units import EncodedSentence, Query, Units, prepend_query
 
 NEURAL = sorted(
     name
@@ -98,16 +97,3 @@ def test_texts_with_and_without_queries_are_trained_apart(tmp_path: Path) -> Non
     asked, plain = fitted("trunc", tmp_path), fitted("trunc", tmp_path, query=None)
     assert asked.checkpoint != plain.checkpoint
     assert plain.state.queried is None
-
-
-def test_worked_query() -> None:
-    """Worked: of a query of five tokens, two go before each of two units with text; three tokens, two words are cut."""
-    query = Query.within(EncodedSentence([7, 8, 9, 7, 8], 3), unit_length=4)
-    units = Units(
-        ([1, 2], [], [3]), (0, 0, 1), (2, 0, 1), Truncation(5, 4, (Cut("num_snippets", 2, 1),))
-    )
-    asked = prepend_query(units, query)
-    assert asked.ids == ([7, 8, 1, 2], [], [7, 8, 3])
-    assert asked.truncation == Truncation(10, 7, (Cut("num_snippets", 2, 1), Cut("query", 3, 2)))
-    assert (asked.query_length, asked.documents, asked.words) == (2, (0, 0, 1), (2, 0, 1))
-    assert prepend_query(units, Query()) is units

@@ -17,7 +17,6 @@ from longsumbench.modeling.ranking import (
     similarities,
     tfidf,
     tfidf_with_title,
-    title_similarity,
 )
 
 TEXT = st.lists(st.sampled_from(["red", "fox", "den", "a", "the"]), max_size=6).map(" ".join)
@@ -67,14 +66,6 @@ def bm25_by_hand(query: str, paragraphs: list[str]) -> list[float]:
 def test_bm25_is_the_equation(query: str, paragraphs: list[str]) -> None:
     """Scores equal the equation written down word by word; a word twice in the query counts twice."""
     assert bm25(query, paragraphs) == pytest.approx(bm25_by_hand(query, paragraphs))
-
-
-def test_worked_title_similarity() -> None:
-    """The title "red fox" against "the red fox" is 2/√6, against "red" 1/√2, and words elsewhere change neither."""
-    assert title_similarity("red fox", ["the red fox", "red"]) == pytest.approx(
-        [2 / sqrt(6), 1 / sqrt(2)]
-    )
-    assert title_similarity("red fox", ["red", "fox hen"])[0] == pytest.approx(1 / sqrt(2))
 
 
 @given(st.lists(TEXT, max_size=6))

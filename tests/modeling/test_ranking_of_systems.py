@@ -1,12 +1,12 @@
 """Systems whose units a ranker orders: what is learned, kept, and part of which key."""
 
-import json
 from contextlib import nullcontext
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import pytest
+from support.json_files import read_json
 from support.toys import TINY, ToySplit, example, tiny_recipe
 
 from longsumbench.cache.artifacts import ArtifactCache
@@ -60,10 +60,7 @@ def test_missing_titles_are_found_before_any_work(rank: str, refused: int) -> No
 def test_a_learned_ranker_decides_units_and_checkpoint(stages: ArtifactCache) -> None:
     """Both keys name it; another one, of another seed, makes other units; the same one is found, and nothing redone."""
     first = fitted(stages)
-    decided = {
-        name: json.loads((folder / "inputs.json").read_text())
-        for name, folder in stages.folders.items()
-    }
+    decided = {name: read_json(folder / "inputs.json") for name, folder in stages.folders.items()}
     identity = first.reader.ranking.fitted_identity()["ranker"]
     assert decided["units"]["ranker"] == decided["checkpoint"]["units"]["ranker"] == identity
     assert first.config.identity()["ranker"] == LstmRanker.version

@@ -5,7 +5,7 @@ from itertools import count
 from hypothesis import given, strategies as st
 
 from longsumbench.core import Cut, Truncation
-from longsumbench.modeling.units import EncodedSentence, Units, join_units, reorder, split_snippets
+from longsumbench.modeling.units import EncodedSentence, Units, join_units, split_snippets
 
 
 def sentence(tokens: int, words: int, first: int = 0) -> EncodedSentence:
@@ -61,18 +61,6 @@ def test_snippets_keep_the_limits(
     assert [{owner[token] for token in ids} for ids in units.ids] == [
         {index} for index in units.documents
     ]
-
-
-def test_worked_reordering() -> None:
-    """Units in another order keep their documents and words, and nothing is cut."""
-    units = split_snippets(
-        [[sentence(2, 1)], [sentence(3, 2)], [sentence(1, 1)]], snippet_length=3, num_snippets=3
-    )
-    moved = reorder(units, [2, 0, 1])
-    spans = ((2, 3), (0, 1), (1, 2))
-    assert moved == Units(
-        ([0], [0, 1], [0, 1, 2]), (2, 0, 1), (1, 1, 2), units.truncation, spans=spans
-    )
 
 
 def test_worked_example() -> None:

@@ -2,58 +2,16 @@
 
 import subprocess
 import sys
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-import numpy as np
 import pytest
-import torch
 from support import gpu_counts
 from support.paths import ROOT
 from support.toys import fit_tiny, tiny_recipe
 from support.virtual_gpu import VirtualGPU
-from torch import Tensor
 
 from longsumbench.modeling.training.trainer import _Training
-
-Act = Callable[[Tensor, Tensor], object]  # of states [4, 3] and ids [4], both on the device
-FAULTS: dict[str, tuple[Act, str]] = {
-    "arange without device": (lambda states, _: states[torch.arange(4)] @ torch.ones(3), "same"),
-    "index of a host tensor": (lambda states, ids: torch.arange(4)[ids], "indices should be"),
-    "numpy of evidence": (lambda states, ids: np.asarray(states), "Use Tensor.cpu"),
-}
-
-
-def on_device(act: Act) -> object:
-    """Call a function with tensors on the device."""
-    with VirtualGPU("tests"):
-        return act(torch.rand(4, 3, device="cuda"), torch.arange(4).to("cuda"))
-
-
-@pytest.mark.parametrize("name", FAULTS)
-def test_faults_raise(name: str) -> None:
-    """What CUDA refuses raises its message, which ends with file and line."""
-    act, message = FAULTS[name]
-    with pytest.raises((RuntimeError, TypeError), match=rf"{message}.*test_virtual_gpu\.py:\d+\)"):
-        on_device(act)
-
-
-def test_launches_and_waits_are_counted() -> None:
-    """One kernel for a sum, none for a view; a copy that is not pinned, a number and a boolean index wait."""
-    host = torch.ones(8)
-    with VirtualGPU() as gpu:
-        states = host.to("cuda")
-        host.pin_memory().to("cuda", non_blocking=True)
-        assert (gpu.launches, [kind for kind, _ in gpu.waits]) == (2, ["copy to device"])
-        total = states.view(2, 4).sum()
-        assert (gpu.launches, gpu.waits.total()) == (3, 1)
-        float(total), states[states > 0]
-        assert {kind for kind, _ in gpu.waits} == {
-            "copy to device",
-            "_local_scalar_dense",
-            "boolean index",
-        }
 
 
 def test_a_batch_that_is_not_moved_is_found(

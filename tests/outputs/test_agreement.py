@@ -1,7 +1,5 @@
 """Agreement of metrics with people: statistics by hand and by scipy, intervals by simulation, settled cases."""
 
-import csv
-import json
 from io import StringIO
 from pathlib import Path
 from typing import Any
@@ -10,13 +8,13 @@ import numpy as np
 import pandas as pd
 import pytest
 import scipy.stats
-from agreement import PUBLISHED, SETS, agreement_of_set, judged_folder, table_of_sets
+from agreement import PUBLISHED, agreement_of_set, table_of_sets
+from support.commands import Command
+from support.json_files import write_rows
 from support.paths import SHARED
 from support.requirements import SHARED_FOLDER
 
 import longsumbench
-from longsumbench.cli.main import main
-from longsumbench.core import Scoring
 from longsumbench.errors import UsageError
 from longsumbench.metrics.rank_statistics import (
     calibrated_accuracy,
@@ -28,24 +26,9 @@ from longsumbench.metrics.rank_statistics import (
     tau_b,
 )
 from longsumbench.outputs.agreement import Agreement, measure_agreement
-from longsumbench.outputs.judgements import Measures, read_judged, score_judged
+from longsumbench.outputs.judgements import Measures
 
 JUDGED = SHARED / "data" / "judged"
-SETTLED_COLUMNS = {  # of settled.csv → measure; level and statistic
-    "rouge1": "rouge1_f",
-    "rouge2": "rouge2_f",
-    "rougeL": "rougeL_f",
-    "rouge1-r": "rouge1_r",
-    "words": "length_summary",  # ROUGE's words, of the metric length_ratio
-    "repeated bigrams": "repeated_bigrams",
-    "bigrams of the source": "copied_bigrams",
-}
-SETTLED_NUMBERS = {
-    "within": ("within", "tau"),
-    "system": ("system", "tau"),
-    "pooled_tau": ("pooled", "tau"),
-    "pooled_rho": ("pooled", "spearman"),
-}
 needs_judged = pytest.mark.skipif(not JUDGED.is_dir(), reason=SHARED_FOLDER)
 
 
@@ -283,18 +266,15 @@ def folder(tmp_path: Path) -> Path:
                     {**key, "annotator": f"r{rater}", "aspect": "coverage", "score": score}
                 )
     for name, items in rows.items():
-        (tmp_path / f"{name}.jsonl").write_text("".join(json.dumps(row) + "\n" for row in items))
+        write_rows(tmp_path / f"{name}.jsonl", items)
     return tmp_path
 
 
-def test_the_command(
-    folder: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_the_command(folder: Path, run_command: Command, monkeypatch: pytest.MonkeyPatch) -> None:
     """It prints a table of 80 columns with a reading, and writes a CSV and a picture; Python has the same table."""
     monkeypatch.setenv("COLUMNS", "80")
     output = folder / "out"
-    assert main(["agreement", str(folder), "score.resamples=100", "--output", str(output)]) == 0
-    printed = capsys.readouterr().out
+    printed = run_command(0, "agreement", folder, "score.resamples=100", "--output", output).out
     assert max(map(len, printed.split("\n\n" + str(output))[0].splitlines())) <= 80
     assert "coverage: τ of 8 documents, 6 systems; Krippendorff's α" in printed
     assert (
@@ -307,42 +287,10 @@ def test_the_command(
         "agreement.svg",
     }
     result = longsumbench.agreement(folder, resamples=100)
-    assert (output / "agreement.csv").read_text(encoding="utf-8") == result.csv()
+    assert (output / "agreement.csv").read_text() == result.csv()
     assert printed.startswith(result.render())
     with pytest.raises(UsageError, match=r"write score\.NAME=VALUE"):
         longsumbench.agreement(folder, ["dataset.path=x"])
-
-
-def settled_rows(name: str) -> list[dict[str, str]]:
-    """Return the rows of a set in settled.csv."""
-    with (JUDGED / "settled.csv").open(encoding="utf-8", newline="") as file:
-        return [row for row in csv.DictReader(file) if row["set"] == name]
-
-
-@needs_judged
-@pytest.mark.parametrize("name", SETS)
-def test_settled_cases(name: str, tmp_path: Path) -> None:
-    """Every τ and ρ that an independent program computed is met to ±0.005, also τ of fewer than five systems."""
-    judged = read_judged(
-        judged_folder(name, JUDGED, tmp_path), SETS[name].where, SETS[name].leave_out
-    )
-    measures = score_judged(judged, Scoring(metrics=["length_ratio"]))
-    table = measure_agreement(judged, measures, 2, fewest_systems=2).set_index(
-        ["aspect", "level", "measure"]
-    )
-    checked = 0
-    for row in settled_rows(name):
-        for heading, measure in SETTLED_COLUMNS.items():
-            for column, (level, statistic) in SETTLED_NUMBERS.items():
-                if settled := row[f"{heading} {column}"]:
-                    found = table.loc[(row["aspect"], level, measure), statistic]
-                    assert found == pytest.approx(float(settled), abs=0.005), (
-                        row["aspect"],
-                        heading,
-                        column,
-                    )
-                    checked += 1
-    assert checked == len(settled_rows(name)) * 4 * (6 if name.startswith("koh2022") else 7)
 
 
 @needs_judged

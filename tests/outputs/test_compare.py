@@ -190,7 +190,7 @@ def test_other_examples_are_an_error_with_counts(
         assert text in out
     (pair,) = compared(tmp_path, "lead", "trunc", intersect=True).pairs
     assert pair.main.difference == pytest.approx(15)
-    assert "b, d" in (folder / "comparison.md").read_text(encoding="utf-8")
+    assert "b, d" in (folder / "comparison.md").read_text()
     finished("random", {"e": 0.9})
     code, _, err = compared_by_command("lead", "random", "--intersect")
     assert (code, len(err.splitlines())) == (2, 1)

@@ -121,8 +121,8 @@ def test_the_table_in_markdown_keeps_its_rows(tmp_path: Path) -> None:
     """Texts of several lines and with bars stay in their cells; the files are those that are named."""
     paths = write_comparison(two(HOSTILE, HOSTILE), tmp_path / "new")
     assert [path.name for path in paths] == ["comparison.csv", "comparison.md"]
-    table = paths[1].read_text(encoding="utf-8")
+    table = paths[1].read_text()
     rows = [line for line in table.split("\n") if line.startswith("|")]
     assert {len(re.findall(r"(?<!\\)\|", row)) for row in rows} == {7, 12}
     assert "<img" not in table
-    assert len(list(csv.DictReader(io.StringIO(paths[0].read_text(encoding="utf-8"))))) == 4
+    assert len(list(csv.DictReader(io.StringIO(paths[0].read_text())))) == 4

@@ -34,7 +34,7 @@ def folder(path: Path, **texts: str) -> Path:
     """Write a folder of files; "__" in a name is a point."""
     path.mkdir()
     for name, text in texts.items():
-        (path / name.replace("__", ".")).write_text(text, encoding="utf-8")
+        (path / name.replace("__", ".")).write_text(text)
     return path
 
 
@@ -126,9 +126,7 @@ def test_an_id_that_occurs_twice(rows: Written, text: str) -> None:
 def test_a_row_that_cannot_be_used(tmp_path: Path, rows: Written, line: str, message: str) -> None:
     """The error names the file and the line."""
     path = tmp_path / "ours.jsonl"
-    path.write_text(
-        f'{{"id": "z", "prediction": "x"}}\n\n{line}\n', encoding="utf-8", errors="surrogateescape"
-    )
+    path.write_text(f'{{"id": "z", "prediction": "x"}}\n\n{line}\n', errors="surrogateescape")
     with pytest.raises(DataError) as raised:
         read_pairs(path, rows("theirs.jsonl", referenced("a"), referenced("z")))
     assert f"{raised.value}".startswith(f"{path}:3: ")

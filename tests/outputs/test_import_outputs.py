@@ -1,7 +1,6 @@
 """Outputs that were written outside the suite, made a run: what it has, its place, what is refused."""
 
 import hashlib
-import json
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -9,12 +8,13 @@ from typing import Any
 import pandas as pd
 import pytest
 from support.commands import Typed
+from support.json_files import read_rows, write_rows
 from support.pages import Reading
 from support.toys import write_jsonl
 
 import longsumbench
 from longsumbench.cli.main import main
-from longsumbench.errors import DataError, UsageError
+from longsumbench.errors import DataError
 from longsumbench.runs.predictions import read_summaries
 from longsumbench.runs.record import ImportedOutputs, RunRecord
 from longsumbench.runs.results import Results
@@ -32,9 +32,7 @@ def toy(tmp_path: Path) -> Path:
 @pytest.fixture
 def held_out(toy: Path) -> Path:
     """Outputs for the test split: the first four words of each text, in reversed order of the examples."""
-    return write_outputs(
-        toy.parent / "held-out.jsonl", [output_of(row) for row in rows_of(toy)[::-1]]
-    )
+    return write_rows(toy.parent / "held-out.jsonl", [output_of(row) for row in rows_of(toy)[::-1]])
 
 
 @pytest.fixture
@@ -51,17 +49,11 @@ def imported(typed: Typed, toy: Path) -> Typed:
 
 
 def rows_of(toy: Path) -> list[dict[str, str]]:
-    lines = (toy / "test.jsonl").read_text(encoding="utf-8").splitlines()
-    return list(map(json.loads, lines))
+    return read_rows(toy / "test.jsonl")
 
 
 def output_of(row: dict[str, str]) -> dict[str, str]:
     return {"id": row["id"], "prediction": " ".join(row["document"].split()[:4])}
-
-
-def write_outputs(path: Path, outputs: list[dict[str, str]]) -> Path:
-    path.write_text("".join(f"{json.dumps(output)}\n" for output in outputs), encoding="utf-8")
-    return path
 
 
 def folders_of(toy: Path) -> list[Path]:
@@ -89,7 +81,7 @@ def test_import_compare_inspect(typed: Typed, toy: Path, held_out: Path, tmp_pat
     code, out, err = typed("inspect", folder, first["id"], "--results-dir", results)
     reason = f"{label} has no evidence: its outputs were written outside the suite"
     assert (code, err) == (0, f"{reason}\n")
-    page = Reading(Path(out.splitlines()[-1]).read_text(encoding="utf-8"))
+    page = Reading(Path(out.splitlines()[-1]).read_text())
     assert first["summary"] in " ".join(page.text.split())
 
 
@@ -138,12 +130,12 @@ def test_formats_give_the_same_run(
     """JSON lines, lines in the split's order, folders named by ids or by numbers, and a run's folder mean the same."""
     outputs = [output_of(row) for row in rows_of(toy)]
     lines = tmp_path / "out.txt"
-    lines.write_text("".join(f"{one['prediction']}\n" for one in outputs), encoding="utf-8")
+    lines.write_text("".join(f"{one['prediction']}\n" for one in outputs))
     by_name, by_number = tmp_path / "named", tmp_path / "numbered"
     for place, one in enumerate(outputs):
         for folder, name in ((by_name, one["id"]), (by_number, f"{place + 5}_decoded")):
             folder.mkdir(exist_ok=True)
-            (folder / f"{name}.dec").write_text(one["prediction"], encoding="utf-8")
+            (folder / f"{name}.dec").write_text(one["prediction"])
     assert imported(held_out)[0] == 0
     for path in (lines, by_name, by_number, folders_of(toy)[0]):
         assert imported(path)[0] == 0
@@ -155,7 +147,7 @@ def test_intersect_imports_examples_with_an_output(
 ) -> None:
     """With --intersect, only examples with an output are imported; a line counts the others."""
     rows = rows_of(toy)
-    write_outputs(held_out, [{"id": "nobody", "prediction": "x"}, *map(output_of, rows[2:5])])
+    write_rows(held_out, [{"id": "nobody", "prediction": "x"}, *map(output_of, rows[2:5])])
     assert imported(held_out, "--intersect")[0] == 0
     unknown = "1 output with an unknown id (ids 'nobody')"
     assert any(f"{unknown} and no output for 5 of 8 examples" in line for line in log_lines)
@@ -210,7 +202,7 @@ def test_bad_input_is_one_line_and_writes_nothing(
     message: str,
 ) -> None:
     """What does not fit ends with one line that says what, and nothing is written."""
-    write_outputs(held_out, change([output_of(row) for row in rows_of(toy)]))
+    write_rows(held_out, change([output_of(row) for row in rows_of(toy)]))
     found, out, err = imported(held_out, *words)
     assert (found, out, len(err.splitlines()), message in err) == (code, "", 1, True), err
     assert not folders_of(toy)
@@ -221,26 +213,12 @@ def test_lines_that_do_not_fit(
 ) -> None:
     """Another number of lines is an error; empty lines are outputs, and are counted."""
     lines = tmp_path / "out.txt"
-    lines.write_text("a\n" * (NUM_TEST - 1), encoding="utf-8")
+    lines.write_text("a\n" * (NUM_TEST - 1))
     assert "out.txt: 7 lines for 8 examples" in imported(lines)[2]
-    lines.write_text("a\n" * (NUM_TEST - 2) + "\n\n", encoding="utf-8")
+    lines.write_text("a\n" * (NUM_TEST - 2) + "\n\n")
     assert imported(lines)[0] == 0
     assert "empty outputs, which score 0: 2 of 8" in log_lines
     assert RunRecord.read(folders_of(toy)[0]).evaluation.empty_predictions == 2
-
-
-def test_the_function_does_what_the_command_does(toy: Path, held_out: Path) -> None:
-    """The function returns the record, and its command does the same."""
-    texts, results = {"name": "jsonl", "path": toy, "limit": 5}, toy.parent / "results"
-    some = write_outputs(held_out, [output_of(row) for row in rows_of(toy)[:5]])
-    record = longsumbench.import_outputs(
-        some, model="theirs", dataset=texts, variant="beam 5", results_dir=results, baselines=False
-    )
-    assert (record.evaluation.n, record.variant, record.command[0]) == (5, "beam 5", "longsumbench")
-    assert main(list(record.command[1:])) == 0
-    assert len(folders_of(toy)) == 1
-    with pytest.raises(UsageError, match="dataset= has no name"):
-        longsumbench.import_outputs(some, model="theirs", dataset={"path": toy})
 
 
 def test_outputs_may_be_a_dictionary(toy: Path, held_out: Path) -> None:
@@ -250,6 +228,8 @@ def test_outputs_may_be_a_dictionary(toy: Path, held_out: Path) -> None:
     settings |= {"results_dir": toy.parent / "results", "baselines": False}
     from_file = longsumbench.import_outputs(held_out, **settings)
     assert longsumbench.import_outputs(outputs, **settings).run_id == from_file.run_id
+    assert main(list(from_file.command[1:])) == 0
+    assert len(folders_of(toy)) == 1
     with pytest.raises(DataError, match="must be text"):
         longsumbench.import_outputs(outputs | {"x0": 3}, **settings)
     with pytest.raises(DataError, match="no output for 8 of 8 examples"):

@@ -294,7 +294,7 @@ def test_pointer_and_keyboard_in_a_browser(tmp_path: Path) -> None:
         r"<meta http-equiv=[^>]*>", "", page_of(weighed(TWO_STEPS, ("A", " cat", " sat")))
     )
     path = tmp_path / "asked.html"
-    path.write_text(text.replace("</body>", ASK), encoding="utf-8")
+    path.write_text(text.replace("</body>", ASK))
     (title,) = re.findall(r"<title>(.*?)</title>", shown(path))
     assert title.split(" | ") == [
         *("unit 1, step 2, “cat”: 0.9", "1"),

@@ -117,7 +117,7 @@ def test_the_input_is_shown_if_it_was_kept(finished: Callable[..., Path], inspec
     pages = []
     for name in ("a", "c"):
         path = Path(inspected("looker", name)[1].splitlines()[-1])
-        pages.append(Reading(path.read_text(encoding="utf-8")).text)
+        pages.append(Reading(path.read_text()).text)
     assert read in pages[0]
     assert "The input as the system read it" not in pages[1]
 
@@ -159,7 +159,7 @@ def test_without_evidence(
     code, out, err = inspected(*words.split())
     assert (code, len(err.splitlines())) == (0, 1)
     assert err.startswith(message)
-    page = Reading(Path(out.splitlines()[-1]).read_text(encoding="utf-8"))
+    page = Reading(Path(out.splitlines()[-1]).read_text())
     assert message in page.text
     assert "About" in page.text
     assert (page.open, page.loaded) == ([], [])

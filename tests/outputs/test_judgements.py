@@ -1,12 +1,12 @@
 """Reading folders of judged outputs: what is taken, what is left out, and what is refused."""
 
-import json
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pandas as pd
 import pytest
+from support.json_files import write_rows
 
 from longsumbench.core import Scoring
 from longsumbench.errors import DataError, SuiteError, UsageError
@@ -54,19 +54,17 @@ def rows() -> Rows:
     }
 
 
-def write_rows(folder: Path, rows: Rows) -> Path:
+def write_files(folder: Path, rows: Rows) -> Path:
     """Write the three files."""
     for name, items in rows.items():
-        (folder / f"{name}.jsonl").write_text(
-            "".join(json.dumps(row) + "\n" for row in items), encoding="utf-8"
-        )
+        write_rows(folder / f"{name}.jsonl", items)
     return folder
 
 
 def test_judgements_have_an_axis_for_each_name(rows: Rows, tmp_path: Path) -> None:
     """They are in the order of the files; an annotator's several scores of one output are averaged."""
     rows["judgements"].append({**rows["judgements"][0], "score": 4})
-    judged = read_judged(write_rows(tmp_path, rows))
+    judged = read_judged(write_files(tmp_path, rows))
     assert (list(judged.examples), judged.systems, judged.aspects) == (
         ["one", "two"],
         ["a", "b", "c"],
@@ -79,7 +77,7 @@ def test_judgements_have_an_axis_for_each_name(rows: Rows, tmp_path: Path) -> No
 def test_scores_and_controls_of_an_output(rows: Rows, tmp_path: Path) -> None:
     """Each value of ROUGE is that of the reference that is best for it; controls are as counted by hand."""
     measures = score_judged(
-        read_judged(write_rows(tmp_path, rows)), Scoring(metrics=["extractive"])
+        read_judged(write_files(tmp_path, rows)), Scoring(metrics=["extractive"])
     )
     values = {name: table[0].tolist() for name, table in measures.scores.items()}
     assert values["rouge1_p"] == pytest.approx([4 / 5, 3 / 8, 0])
@@ -103,7 +101,7 @@ def test_without_sources_what_reads_them_is_left_out(rows: Rows, tmp_path: Path)
         del row["document"]
     metrics = ["extractive", "novel_ngrams", "oracle_recall"]
     left_out = ["entity_precision", "number_precision", "copied", *metrics]
-    measures = score_judged(read_judged(write_rows(tmp_path, rows)), Scoring(metrics=metrics))
+    measures = score_judged(read_judged(write_files(tmp_path, rows)), Scoring(metrics=metrics))
     assert all(
         name.startswith("rouge") or name in ("words", "repeated_bigrams")
         for name in measures.scores
@@ -116,11 +114,11 @@ def test_without_sources_what_reads_them_is_left_out(rows: Rows, tmp_path: Path)
 def test_without_references_rouge_is_left_out(rows: Rows, tmp_path: Path) -> None:
     """The controls stay; a document without reference is left out if others have one."""
     rows["documents"][0]["references"] = []
-    judged = read_judged(write_rows(tmp_path, rows))
+    judged = read_judged(write_files(tmp_path, rows))
     assert (list(judged.examples), judged.judgements.shape) == (["two"], (1, 2, 1, 3))
     assert list(judged.notes) == ["left out: 1 document without reference ('one')"]
     rows["documents"][1]["references"] = []
-    judged = read_judged(write_rows(tmp_path, rows))
+    judged = read_judged(write_files(tmp_path, rows))
     measures = score_judged(judged, Scoring())
     assert {"words", "copied_bigrams", "repeated_bigrams"} <= measures.scores.keys()
     assert not any(name.startswith("rouge") for name in measures.scores)
@@ -132,7 +130,7 @@ def test_without_references_rouge_is_left_out(rows: Rows, tmp_path: Path) -> Non
 def test_empty_outputs_are_left_out(rows: Rows, tmp_path: Path) -> None:
     """An empty output has no score, not 0, and no judgement; a line names it, as one of a single word."""
     rows["outputs"][0]["output"], rows["outputs"][1]["output"] = " ", "nan"
-    judged = read_judged(write_rows(tmp_path, rows))
+    judged = read_judged(write_files(tmp_path, rows))
     measures = score_judged(judged, Scoring())
     assert np.isnan(judged.judgements[:, :, 0, 0]).all()
     assert all(np.isnan(table[0, 0]) for table in measures.scores.values())
@@ -148,7 +146,7 @@ def test_sources_in_another_file(rows: Rows, tmp_path: Path) -> None:
         {"story_id": 6, "document": "Another one."},
         {"story_id": 7, "document": [SOURCE, "", "The end."]},
     ]
-    write_rows(tmp_path, {**rows, "stories": stories})
+    write_files(tmp_path, {**rows, "stories": stories})
     example = read_judged(tmp_path).examples["one"]
     assert [" ".join(document.sentences()) for document in example.documents] == [
         SOURCE,
@@ -158,7 +156,7 @@ def test_sources_in_another_file(rows: Rows, tmp_path: Path) -> None:
 
 def test_the_files_may_be_tables(rows: Rows, tmp_path: Path) -> None:
     """Judgements in a CSV are those of the JSON lines; of two files with the same name neither is read."""
-    expected = read_judged(write_rows(tmp_path, rows))
+    expected = read_judged(write_files(tmp_path, rows))
     pd.DataFrame(rows["judgements"]).to_csv(tmp_path / "judgements.csv", index=False)
     with pytest.raises(DataError, match=r"judgements\.csv and judgements\.jsonl: keep one"):
         read_judged(tmp_path)
@@ -169,7 +167,7 @@ def test_the_files_may_be_tables(rows: Rows, tmp_path: Path) -> None:
 def test_documents_and_systems_are_chosen(rows: Rows, tmp_path: Path) -> None:
     """`where` takes the documents with a value of a field, `leave_out` drops a system."""
     rows["documents"][1]["corpus"] = "arXiv"
-    judged = read_judged(write_rows(tmp_path, rows), ["corpus=arXiv"], ["b"])
+    judged = read_judged(write_files(tmp_path, rows), ["corpus=arXiv"], ["b"])
     assert (list(judged.examples), judged.systems) == (["two"], ["a", "c"])
     for wrong, message in (
         ({"where": ["corpus=x"]}, "no document has corpus=x"),
@@ -195,7 +193,7 @@ def test_bad_rows_are_one_line(
     """The error names the file, the line and what is wrong."""
     rows[name][0] |= change
     with pytest.raises(DataError) as problem:
-        read_judged(write_rows(tmp_path, rows))
+        read_judged(write_files(tmp_path, rows))
     assert message in str(problem.value)
     assert "\n" not in str(problem.value)
 
@@ -204,7 +202,7 @@ def test_judgements_without_their_output_are_refused(rows: Rows, tmp_path: Path)
     """So are missing and empty files."""
     del rows["outputs"][2]
     with pytest.raises(DataError, match="c has no output for 'one'"):
-        read_judged(write_rows(tmp_path, rows))
+        read_judged(write_files(tmp_path, rows))
     (tmp_path / "judgements.jsonl").write_text("")
     with pytest.raises(DataError, match="the file is empty"):
         read_judged(tmp_path)
@@ -218,5 +216,5 @@ def test_words_are_counted_between_blanks(rows: Rows, tmp_path: Path) -> None:
         rows["outputs"], ("A three-year plan.", "Η νέα γέφυρα ανοίγει."), strict=False
     ):
         row["output"] = text
-    measures = score_judged(read_judged(write_rows(tmp_path, rows)), Scoring())
+    measures = score_judged(read_judged(write_files(tmp_path, rows)), Scoring())
     assert measures.scores["words"][0].tolist() == [3, 4, 5]

@@ -2,7 +2,6 @@
 
 import csv
 import json
-import os
 import subprocess
 import sys
 from collections.abc import Callable
@@ -12,6 +11,7 @@ from typing import Any
 import pytest
 from rouge_score import rouge_scorer
 from support.commands import Typed
+from support.json_files import write_rows
 from support.toys import write_jsonl
 
 import longsumbench
@@ -53,18 +53,14 @@ def scored(typed: Typed) -> Callable[..., tuple[int, str, list[str]]]:
     return run
 
 
-def write(path: Path, rows: list[dict[str, Any]]) -> Path:
-    """Write JSON lines."""
-    path.write_text("".join(f"{json.dumps(row)}\n" for row in rows), encoding="utf-8")
-    return path
-
-
 @pytest.fixture
 def files(tmp_path: Path) -> tuple[Path, Path]:
     """Predictions and references of `PAIRS`, the latter in another order."""
     predictions = [{"id": name, "prediction": text} for name, text, _ in PAIRS]
     references = [{"id": name, "references": [text]} for name, _, text in reversed(PAIRS)]
-    return write(tmp_path / "ours.jsonl", predictions), write(tmp_path / "theirs.jsonl", references)
+    return write_rows(tmp_path / "ours.jsonl", predictions), write_rows(
+        tmp_path / "theirs.jsonl", references
+    )
 
 
 @pytest.mark.parametrize("stem", [True, False])
@@ -75,7 +71,7 @@ def test_scores_equal_rouge_score(
     table = tmp_path / "scores" / "s.csv"
     code, _, message = scored(*files, "--stem" if stem else "--no-stem", "--per-example", table)
     assert (code, message) == (0, [])
-    with table.open(encoding="utf-8", newline="") as file:
+    with table.open(newline="") as file:
         assert next(csv.reader(file)) == HEADER
     scores = read_scores(table)
     peer = rouge_scorer.RougeScorer(list(ROUGE_TYPES), use_stemmer=stem)
@@ -117,10 +113,10 @@ def test_json_has_all_that_the_table_says(files: tuple[Path, Path], scored: Scor
     ours, theirs = files
     text = PAIRS[0][2]
     outputs = {"a": "", "b": text, "c": "x"}
-    write(ours, [{"id": name, "prediction": output} for name, output in outputs.items()])
+    write_rows(ours, [{"id": name, "prediction": output} for name, output in outputs.items()])
     references: list[dict[str, Any]] = [{"id": "a", "references": ["Some text."]}]
     references += [{"id": "b", "reference": text}, {"id": "c", "summary": "—"}]
-    write(theirs, references)
+    write_rows(theirs, references)
     code, out, message = scored(ours, theirs, "--json")
     values = json.loads(out)
     assert code == 0
@@ -138,7 +134,7 @@ def test_json_has_all_that_the_table_says(files: tuple[Path, Path], scored: Scor
 def test_ids_of_one_side(files: tuple[Path, Path], scored: Scored) -> None:
     """They end the command with 3; --intersect goes on, and tells and counts them."""
     ours, theirs = files
-    write(ours, [{"id": "c", "prediction": "Rates"}, {"id": "z", "prediction": "y"}])
+    write_rows(ours, [{"id": "c", "prediction": "Rates"}, {"id": "z", "prediction": "y"}])
     code, out, message = scored(ours, theirs)
     assert (code, out, len(message)) == (3, "", 1)
     code, out, message = scored(ours, "--intersect", theirs)
@@ -152,7 +148,7 @@ def test_ids_of_one_side(files: tuple[Path, Path], scored: Scored) -> None:
 def test_nothing_can_be_scored(tmp_path: Path, scored: Scored) -> None:
     """Texts in another script are an error whose warnings name the way out, and the way out works."""
     row = {"id": "a", "prediction": "Желтый дом", "reference": "Дом желтый"}
-    both = write(tmp_path / "a.jsonl", [row])
+    both = write_rows(tmp_path / "a.jsonl", [row])
     code, out, message = scored(both)
     assert (code, out) == (3, "")
     assert all("--tokenizer unicode keeps the others" in line for line in message[:2])
@@ -208,7 +204,7 @@ def wordless(tmp_path: Path) -> Path:
     rows = []
     for name, reference in references.items():
         rows.append({"id": name, "prediction": "one two", "references": [reference]})
-    return write(tmp_path / "both.jsonl", rows)
+    return write_rows(tmp_path / "both.jsonl", rows)
 
 
 @pytest.mark.parametrize(
@@ -252,11 +248,3 @@ def test_generators_are_scored_as_lists() -> None:
     texts = (["the cat sat", "a dog"], ["the cat sat down", "a cat"])
     predictions, references = ((text for text in side) for side in texts)
     assert longsumbench.score(predictions, references).f1 == longsumbench.score(*texts).f1
-
-
-def test_a_pipe_is_refused(tmp_path: Path, scored: Scored) -> None:
-    """A pipe would be read twice, or for ever."""
-    os.mkfifo(tmp_path / "pipe")
-    code, _, message = scored(tmp_path / "pipe", tmp_path / "pipe")
-    assert code == 3
-    assert "not a regular file; write the texts into a file first" in message[-1]

@@ -1,9 +1,9 @@
 """The case study: which pair is shown, what outputs state of it, what a row lacks."""
 
-import json
 from pathlib import Path
 
 import pytest
+from support.json_files import write_rows
 from support.paper_jobs import row_job, run_row
 
 from longsumbench.errors import UsageError
@@ -27,9 +27,7 @@ def texts(tmp_path: Path) -> Path:
         {"id": name, "document": " ".join(source), "summary": FUSED}
         for name, source in (("near", NEAR), ("far", FAR))
     ]
-    (folder / "test.jsonl").write_text(
-        "".join(json.dumps(line) + "\n" for line in lines), encoding="utf-8"
-    )
+    write_rows(folder / "test.jsonl", lines)
     return folder
 
 

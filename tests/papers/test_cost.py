@@ -70,7 +70,7 @@ def test_costs_are_read_as_they_were_written(tmp_path: Path) -> None:
     assert read_costs(results) == {}
     path = write_costs({"seal-table2": PaperTableCost(12, 1, 987.6)}, results)
     assert read_costs(results) == {"seal-table2": PaperTableCost(12, 1, 990.0)}
-    path.write_text("name\nseal-table2\n", encoding="utf-8")
+    path.write_text("name\nseal-table2\n")
     with pytest.raises(DataError, match=r"cost\.csv"):
         read_costs(results)
 

@@ -60,6 +60,6 @@ def test_another_setting_is_named(tmp_path: Path) -> None:
 @pytest.mark.skipif(not TEXT.is_file(), reason=SHARED_FOLDER)
 def test_printed_dimensions_are_those_of_the_text() -> None:
     """Each line of the paper's Table 4 is as printed."""
-    lines = TEXT.read_text(encoding="utf-8").splitlines()
+    lines = TEXT.read_text().splitlines()
     for dataset, printed in PRINTED_DIMENSIONS.items():
         assert " ".join([dataset, *printed]) in lines

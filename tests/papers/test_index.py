@@ -52,7 +52,7 @@ def rows_of(text: str) -> Sequence[str]:
 def read_index(folder: Path) -> str:
     """Write the index; return its text."""
     write_index(Results(folder))
-    return (folder / "papers" / "index.md").read_text(encoding="utf-8")
+    return (folder / "papers" / "index.md").read_text()
 
 
 def test_every_claim_is_in_the_index(tmp_path: Path) -> None:
@@ -111,6 +111,6 @@ def test_without_claims_there_is_no_index(tmp_path: Path) -> None:
     write_index(Results(tmp_path))
     assert not (tmp_path / "papers" / "index.md").exists()
     assert rows_of(claims_table(Results(tmp_path))) == []
-    (tmp_path / "papers" / "toy-table1.json").write_text("{", encoding="utf-8")
+    (tmp_path / "papers" / "toy-table1.json").write_text("{")
     with pytest.raises(DataError, match="the same `longsumbench paper toy-table1` writes it again"):
         write_index(Results(tmp_path))

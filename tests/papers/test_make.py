@@ -95,7 +95,7 @@ def test_without_runs_the_page_shows_what_is_missing(typed: list[str], tmp_path:
         "Random on Toys seed=1",
         "Random on Toys seed=2",
     )
-    assert "0 of 3 runs finished.\n\nMissing: Lead on Toys" in page.read_text(encoding="utf-8")
+    assert "0 of 3 runs finished.\n\nMissing: Lead on Toys" in page.read_text()
 
 
 def test_a_failed_run_is_continued_by_the_same_command(

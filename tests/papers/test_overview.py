@@ -13,7 +13,7 @@ from longsumbench.papers.page import REPRODUCED, MadePage, Verdict
 from longsumbench.papers.paper_tables import read_paper_tables
 from longsumbench.runs.results import Results
 
-TEXT = (ROOT / "docs/papers.md").read_text(encoding="utf-8")
+TEXT = (ROOT / "docs/papers.md").read_text()
 
 
 def test_the_page_is_current() -> None:

@@ -232,7 +232,7 @@ def test_published_numbers_equal_those_of_the_papers(source: str) -> None:
     path = SHARED / "papers" / f"{TEXTS[source]}.txt"
     if not path.is_file():
         pytest.skip("needs the texts of the papers")
-    text = re.sub(r"(\d)\. (\d)", r"\1.\2", path.read_text(encoding="utf-8"))
+    text = re.sub(r"(\d)\. (\d)", r"\1.\2", path.read_text())
     lines = text.splitlines()
     table = read_table()
     in_tables = ~table["source_table"].str.startswith((RELEASED, "§"))

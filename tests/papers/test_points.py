@@ -11,8 +11,7 @@ from support.paper_tables import TOYS, toy_paper_table
 from support.run_records import changed
 from support.toys import write_jsonl
 
-from longsumbench.core import DatasetSettings, registry
-from longsumbench.core.run_key import current_versions
+from longsumbench.core import DatasetSettings
 from longsumbench.errors import EnvironmentProblem, UsageError
 from longsumbench.papers.page import NOT_TESTED, Job
 from longsumbench.papers.paper_tables import PaperClaim, PaperRow, PaperTable
@@ -226,15 +225,6 @@ def test_a_page_uses_runs_of_the_current_versions_only(
         change = {"versions": {**record.key.versions, **change["versions"]}}
     changed(record, **change).write(Results(tmp_path / "r").run_folder(record))
     assert planned(ONE_RUN, tmp_path).rows[0].finished == ()
-
-
-def test_versions_of_a_run(monkeypatch: pytest.MonkeyPatch) -> None:
-    """They include those of a learned ranker and of the dataset's metrics."""
-    monkeypatch.setattr(registry.rankers.load("lstm"), "version", 7)
-    lead = registry.config_of("lead")
-    plain = current_versions(lead(), ["fact_recall"])
-    assert plain["metric fact_recall"] == registry.metrics.load("fact_recall").version
-    assert current_versions(lead(rank="lstm"), ["fact_recall"]) == {**plain, "ranker": 7}
 
 
 def test_a_run_without_a_requested_metric_is_missing(tmp_path: Path) -> None:

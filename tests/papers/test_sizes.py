@@ -94,7 +94,7 @@ def test_a_tokenizer_out_of_reach(tmp_path: Path, monkeypatch: pytest.MonkeyPatc
 @pytest.mark.parametrize("source", TEXTS)
 def test_printed_sizes_are_the_papers(source: str) -> None:
     """Each printed number is in the paper's text, in a line with all numbers of its dataset."""
-    lines = (SHARED / "papers" / TEXTS[source]).read_text(encoding="utf-8").splitlines()
+    lines = (SHARED / "papers" / TEXTS[source]).read_text().splitlines()
     table = TABLES_OF_SIZES[source, "Table 1"]
     rows = [row for rows in PUBLISHED_SIZES.values() for row in rows if row[0] == table]
     assert len(rows) == (3 if source == "zhao2020seal" else 4)

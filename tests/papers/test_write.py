@@ -37,7 +37,7 @@ def job(tmp_path: Path) -> Job:
 def test_the_markdown_page(job: Job, tmp_path: Path) -> None:
     """Title, paper, command and state; verdicts, picture and tables; then what differs, the runs and other notes."""
     path = write_page(job, runs_page(job))[0]
-    text = path.read_text(encoding="utf-8")
+    text = path.read_text()
     expected = [
         "# TOY, Table 1: Lead and Random",
         "Nobody 2020, TOY, Table 1.",
@@ -85,7 +85,7 @@ def test_the_json_file_says_what_the_files_show(job: Job, tmp_path: Path) -> Non
     )
     assert read_written(Results(tmp_path), "toy-table1") == expected
     assert read_written(Results(tmp_path), "toy-table2") is None
-    (tmp_path / "papers" / "toy-table1.json").write_text("{}", encoding="utf-8")
+    (tmp_path / "papers" / "toy-table1.json").write_text("{}")
     with pytest.raises(DataError, match="the same `longsumbench paper toy-table1` writes it again"):
         read_written(Results(tmp_path), "toy-table1")
 
@@ -93,7 +93,7 @@ def test_the_json_file_says_what_the_files_show(job: Job, tmp_path: Path) -> Non
 def test_files_of_an_earlier_page_are_deleted(job: Job, tmp_path: Path) -> None:
     """A page without pictures and numbers leaves none of an earlier one; files of other tables stay."""
     write_page(job, runs_page(job))
-    (tmp_path / "papers" / "toy-table11.md").write_text("", encoding="utf-8")
+    (tmp_path / "papers" / "toy-table11.md").write_text("")
     write_page(job, Page(numbers=pd.DataFrame()))
     names = {path.name for path in (tmp_path / "papers").iterdir()}
     assert names == {"toy-table1.md", "toy-table1.json", "toy-table11.md"}
@@ -128,6 +128,6 @@ def test_a_packed_run_is_linked_by_the_index_of_its_bundle(job: Job) -> None:
     run.write(job.results.run_folder(run))
     assert main(["runs", "pack", "--results-dir", str(job.results.root)]) == 0
     shutil.rmtree(job.results.root / "runs")
-    text = write_page(job, runs_page(job))[0].read_text(encoding="utf-8")
+    text = write_page(job, runs_page(job))[0].read_text()
     assert "* Lead on Toys: [lead0000 (90 s)](../bundles/arxiv.csv)" in text
     assert "../runs/" not in text

@@ -33,8 +33,8 @@ def ends(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> Ends:
     """Run a system of a package that is installed; return the one line that the command ends in."""
-    (tmp_path / "faulty_package.py").write_text(FAULTY, encoding="utf-8")
-    (tmp_path / "broken_package.py").write_text("import no_such_library\n", encoding="utf-8")
+    (tmp_path / "faulty_package.py").write_text(FAULTY)
+    (tmp_path / "broken_package.py").write_text("import no_such_library\n")
     monkeypatch.syspath_prepend(str(tmp_path))
     group = "longsumbench.systems"
     points = [
@@ -60,7 +60,7 @@ def log_in(line: str) -> str:
     """Return what is in the log that a line names."""
     found = re.search(r"its traceback is in (\S+\.log)", line)
     assert found is not None, line
-    return Path(found[1]).read_text(encoding="utf-8")
+    return Path(found[1]).read_text()
 
 
 def test_an_error_in_a_plug_in_names_it(ends: Ends) -> None:

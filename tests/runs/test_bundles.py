@@ -8,6 +8,7 @@ import tarfile
 from pathlib import Path
 
 import pytest
+from support.commands import Command
 from support.paths import ROOT
 from support.run_records import record
 from support.toys import toy_words
@@ -40,12 +41,11 @@ def toy(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.fixture
-def work(toy: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+def work(toy: Path, here: Path) -> Path:
     """A copy of that results folder, with the table of its runs; the current folder is the one above."""
-    shutil.copytree(toy / "results", tmp_path / "results", symlinks=True)
-    monkeypatch.chdir(tmp_path)
+    shutil.copytree(toy / "results", here / "results", symlinks=True)
     assert main(["leaderboard"]) == 0
-    return tmp_path
+    return here
 
 
 def run_folder(folder: Path, model: str) -> Path:
@@ -69,14 +69,11 @@ def files_of(folder: Path) -> dict[str, bytes]:
     }
 
 
-def test_packed_runs_are_read_as_folders_are(
-    work: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_packed_runs_are_read_as_folders_are(work: Path, run_command: Command) -> None:
     """Packing deletes nothing. Without their folders, files, records, outputs and the table are the same."""
     everything = files_of(Path("results/runs"))
     before = contents(work)
-    assert main(["runs", "pack"]) == 0
-    line = capsys.readouterr().out.splitlines()[-1]
+    line = run_command(0, "runs", "pack").out.splitlines()[-1]
     assert line.startswith("packed: 2 runs → results/bundles/mine.tar.xz (")
     assert files_of(Path("results/runs")) == everything
     pack_alone()
@@ -166,7 +163,7 @@ def test_a_run_that_is_being_changed_is_not_packed(
     assert main(["runs", "pack"]) == 0
     packed = files_of(Path("results/bundles"))
     lead = run_folder(work, "lead")
-    (lead / "scores.csv").write_text("half", encoding="utf-8")
+    (lead / "scores.csv").write_text("half")
     capsys.readouterr()
     with exclusive_lock(lead / "work" / ".lock"):
         assert main(["runs", "pack"]) == 0
@@ -180,14 +177,14 @@ def test_a_finished_folder_replaces_the_packed_run(work: Path) -> None:
     """A run that is in both is read from its folder, and packed from there; an unfinished folder hides nothing."""
     run, results = run_folder(work, "lead"), Results(Path("results"))
     assert main(["runs", "pack"]) == 0
-    (run / "scores.csv").write_text("changed", encoding="utf-8")
+    (run / "scores.csv").write_text("changed")
     assert results.find(run.name).resolve() == run
     assert len(list(results.records("mine"))) == 2
     assert main(["runs", "pack"]) == 0
     (run / "record.json").unlink()
     packed = Results(Path("results")).find(run.name)
     assert not packed.is_relative_to(results.root)
-    assert (packed / "scores.csv").read_text(encoding="utf-8") == "changed"
+    assert (packed / "scores.csv").read_text() == "changed"
 
 
 Member = tuple[tarfile.TarInfo, io.BufferedIOBase | None]
@@ -223,7 +220,7 @@ HOSTILE: dict[str, tuple[list[Member], str]] = {
 
 @pytest.mark.parametrize("kind", HOSTILE)
 def test_a_hostile_bundle_is_refused_in_one_line(
-    kind: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+    kind: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, run_command: Command
 ) -> None:
     """Whatever a bundle holds, its name and one reason are printed, and nothing of it stays."""
     monkeypatch.setenv(CACHE_VARIABLE, str(tmp_path / "cache"))
@@ -236,11 +233,9 @@ def test_a_hostile_bundle_is_refused_in_one_line(
     for _, content in members:
         if content is not None:
             content.seek(0)
-    assert (
-        main(["merge", str(tmp_path / "mine.tar.xz"), "--results-dir", str(tmp_path / "results")])
-        == 3
-    )
-    line, _ = capsys.readouterr().err.splitlines()
+    line, _ = run_command(
+        3, "merge", tmp_path / "mine.tar.xz", "--results-dir", tmp_path / "results"
+    ).err.splitlines()
     assert line.startswith(f"left out: {tmp_path / 'mine.tar.xz'}: ")
     assert problem in line
     assert len(line) < 600
@@ -259,15 +254,17 @@ def test_a_bundle_that_could_not_be_read_replaces_none(
     assert files_of(Path("results/bundles")) == before
 
 
-def test_damaged_runs_are_not_packed(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_damaged_runs_are_not_packed(tmp_path: Path, run_command: Command) -> None:
     """A record that cannot be read is named, and nothing of its dataset is packed."""
     results = Results(tmp_path / "results")
     for run in (record("lead", 30), record("seal", 31)):
         run.write(results.run_folder(run))
     torn = results.run_folder(record("seal", 31)) / "record.json"
-    torn.write_text("{", encoding="utf-8")
-    assert main(["runs", "pack", "--results-dir", str(results.root)]) == 3
-    assert f"{torn}: not a run's record" in capsys.readouterr().err
+    torn.write_text("{")
+    assert (
+        f"{torn}: not a run's record"
+        in run_command(3, "runs", "pack", "--results-dir", results.root).err
+    )
     assert not results.bundle("arxiv").exists()
 
 

@@ -44,12 +44,10 @@ def test_the_last_table_holds_all(tmp_path: Path, pattern: Path) -> None:
     process = start_python(UPDATERS, results.root, pattern, 8)
     assert next_line(process) == "ready"
     assert process.communicate()[0].strip() == "0"
-    table = (results.root / "leaderboard" / "arxiv.csv").read_text(encoding="utf-8").splitlines()
+    table = (results.root / "leaderboard" / "arxiv.csv").read_text().splitlines()
     column = table[0].split(",").index("run_id")
     assert {line.split(",")[column] for line in table[1:]} == {
         f"{n:02d}{turn}" for n in range(8) for turn in range(2)
     }
     update_table(results, "arxiv")
-    assert (results.root / "leaderboard" / "arxiv.csv").read_text(
-        encoding="utf-8"
-    ).splitlines() == table
+    assert (results.root / "leaderboard" / "arxiv.csv").read_text().splitlines() == table

@@ -50,7 +50,7 @@ def checkout(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """A checkout of one commit, with all of the code's folders, that is taken for the suite's own."""
     for name in ("longsumbench/__init__.py", "models/a.py", "conf/a.yaml"):
         (tmp_path / name).parent.mkdir(exist_ok=True)
-        (tmp_path / name).write_text("a = 1\n", encoding="utf-8")
+        (tmp_path / name).write_text("a = 1\n")
     git = ["git", "-C", str(tmp_path), "-c", "user.name=t", "-c", "user.email=t@example.org"]
     for words in (["init", "-q"], ["add", "."], ["commit", "-q", "-m", "first"]):
         subprocess.run([*git, *words], check=True)

@@ -4,10 +4,10 @@ import json
 from pathlib import Path
 
 import pytest
+from support.commands import Command
 from support.tiny_causal import causal_folder
 from support.tiny_seq2seq import tiny_checkpoint
 
-from longsumbench.cli.main import main
 from longsumbench.runs.estimate import RunCost, describe_costs, estimate_point
 from longsumbench.runs.plan import plan
 
@@ -25,7 +25,7 @@ def texts(tmp_path: Path) -> list[str]:
     for name, size in (("train", 4), ("test", 10)):
         row = {"document": " ".join(["word"] * 99 + ["end."]), "summary": " ".join(["word"] * 10)}
         lines = [json.dumps({"id": f"{name} {number}", **row}) + "\n" for number in range(size)]
-        (tmp_path / f"{name}.jsonl").write_text("".join(lines), encoding="utf-8")
+        (tmp_path / f"{name}.jsonl").write_text("".join(lines))
     return ["dataset=jsonl", "dataset.name=mine", f"dataset.path={tmp_path}"]
 
 
@@ -74,9 +74,7 @@ def test_a_checkpoint_is_estimated_from_its_configuration(texts: list[str]) -> N
     assert trained.tokens == pytest.approx(160 * (130 + 13), rel=0.05)
 
 
-def test_an_estimate_trains_nothing(
-    texts: list[str], tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_an_estimate_trains_nothing(texts: list[str], tmp_path: Path, run_command: Command) -> None:
     """It prints a line for each system, also at the papers' scale without a GPU, and no results folder is written."""
     results = tmp_path / "results"
     words = [
@@ -88,8 +86,7 @@ def test_an_estimate_trains_nothing(
         f"results_dir={results}",
         "--estimate",
     ]
-    assert main([*words, "--gpu", "H100"]) == 0
-    printed = capsys.readouterr().out
+    printed = run_command(0, *words, "--gpu", "H100").out
     assert [line.split()[0] for line in printed.splitlines() if "mine" in line] == ["lead", "seal"]
     assert "one H100" in printed
     assert not results.exists()

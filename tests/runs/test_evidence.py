@@ -109,6 +109,6 @@ def test_which_examples_have_evidence_of_their_reference(tmp_path: Path) -> None
     for number, evidence in enumerate((small(), of_reference)):
         write_evidence(tmp_path, number, Summary("a", "", evidence=evidence))
     for number, content in enumerate(("{", "[]", '{"axes": {"weight": null}}'), 2):
-        (tmp_path / f"{number}.json").write_text(content, encoding="utf-8")
+        (tmp_path / f"{number}.json").write_text(content)
     assert kept_places(tmp_path) == {0, 1, 2, 3, 4}
     assert kept_places(tmp_path, of_references=True) == {1}

@@ -1,17 +1,17 @@
 """The outcome of a system changes only if a version rises: short runs of all built-in systems, compared with a file."""
 
-import json
 from pathlib import Path
 from typing import Any
 
 import outcome_versions
 import pytest
 import torch
+from support.json_files import read_json
 
 from longsumbench.cache.artifacts import CACHE_VARIABLE
 from longsumbench.core import registry
 
-STORED = json.loads(outcome_versions.FILE.read_text(encoding="utf-8"))
+STORED = read_json(outcome_versions.FILE)
 
 
 @pytest.fixture(scope="module")

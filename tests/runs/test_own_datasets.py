@@ -5,6 +5,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from support.commands import Command
 from support.toys import write_jsonl
 
 import longsumbench
@@ -79,21 +80,22 @@ def test_a_name_is_the_name_of_a_folder(name: str) -> None:
 def test_added_texts_are_a_dataset(
     tmp_path: Path,
     own_config: Path,
-    capsys: pytest.CaptureFixture[str],
+    run_command: Command,
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     """`dataset add` stores the settings with an absolute path, so that the name works anywhere until it is removed."""
     toy = write_jsonl(tmp_path / "it's ${my}, toy")
     monkeypatch.chdir(tmp_path)
-    assert main(["dataset", "add", "mine", toy.name, "dataset.limit=4"]) == 0
-    output = capsys.readouterr().out
+    output = run_command(0, "dataset", "add", "mine", toy.name, "dataset.limit=4").out
     assert "mine: 4 train, 4 validation, 4 test examples, fingerprint" in output
     assert str(own_config / "dataset" / "mine.yaml") in output
     monkeypatch.chdir(own_config)
     assert plan_dataset(["dataset=mine"]) == DatasetSettings("mine", str(toy), "jsonl", limit=4)
     assert plan_dataset(["dataset=mine", "dataset.limit=2"]).limit == 2
-    assert main(["list", "datasets"]) == 0
-    assert f"own texts, 4 train, 4 validation, 4 test examples: {toy}" in capsys.readouterr().out
+    assert (
+        f"own texts, 4 train, 4 validation, 4 test examples: {toy}"
+        in run_command(0, "list", "datasets").out
+    )
     assert main(["dataset", "remove", "mine"]) == 0
     assert not (own_config / "dataset" / "mine.yaml").exists()
     with pytest.raises(UsageError, match="unknown dataset 'mine'"):
@@ -159,7 +161,7 @@ def test_files_by_hand(own_config: Path, tmp_path: Path) -> None:
     with_scale += "dataset: {name: own, path: x}\n"
     for folder, text in ((own_config, with_scale), (tmp_path / "more", "name: other\npath: y\n")):
         (folder / "dataset").mkdir(parents=True)
-        (folder / "dataset" / "own.yaml").write_text(text, encoding="utf-8")
+        (folder / "dataset" / "own.yaml").write_text(text)
     (point,) = plan(["model=lead", "dataset=own"], config_dir=str(tmp_path / "more"))
     config = point.config
     assert (config.dataset.name, config.dataset.reader, config.scale) == ("own", "jsonl", "tiny")

@@ -126,7 +126,7 @@ def own_sweep(tmp_path: Path) -> Callable[[str], str]:
         text = (
             f"# @package _global_\ndefaults:\n  - override /model: trunc\nseed: 7\nsweep: {sweep}\n"
         )
-        (tmp_path / "experiment" / "mine.yaml").write_text(text, encoding="utf-8")
+        (tmp_path / "experiment" / "mine.yaml").write_text(text)
         return str(tmp_path)
 
     return write
@@ -203,7 +203,7 @@ def test_a_folder_of_ones_own_files(tmp_path: Path) -> None:
     ):
         path = folder / f"{name}.yaml"
         path.parent.mkdir(parents=True)
-        path.write_text(text, encoding="utf-8")
+        path.write_text(text)
     (point,) = plan(["model=trunc", "experiment=mine"], config_dir=str(folder))
     assert vars(point.config.model)["input_length"] == 77
     assert plan(["model=lead"], config_dir=str(folder))[0].config.model.length == "7"
@@ -215,9 +215,7 @@ def test_a_folder_of_ones_own_files(tmp_path: Path) -> None:
 def write_scale(folder: Path, text: str) -> str:
     """Write a scale `mine`; return the folder."""
     (folder / "scale").mkdir(exist_ok=True)
-    (folder / "scale" / "mine.yaml").write_text(
-        f"# @package _global_\nscale: mine\n{text}", encoding="utf-8"
-    )
+    (folder / "scale" / "mine.yaml").write_text(f"# @package _global_\nscale: mine\n{text}")
     return str(folder)
 
 
@@ -235,7 +233,7 @@ def test_a_system_takes_what_it_has_of_a_scale(tmp_path: Path) -> None:
     assert {one.variant for one in found.values()} == {""}
     (tmp_path / "experiment").mkdir()
     text = "# @package _global_\nmodel:\n  d_model: 16\n"
-    (tmp_path / "experiment" / "small.yaml").write_text(text, encoding="utf-8")
+    (tmp_path / "experiment" / "small.yaml").write_text(text)
     (point,) = plan(["model=ea", "scale=mine", "experiment=small"], config_dir=folder)
     assert vars(point.config.model)["d_model"] == 16
 
@@ -250,9 +248,7 @@ def test_only_a_scale_may_set_what_a_system_lacks(tmp_path: Path) -> None:
         ("model:\n  snippet_length: 64\n", r"model\.snippet_length"),
         ("models:\n  a: {}\n", "models"),
     ):
-        (tmp_path / "experiment" / "own.yaml").write_text(
-            f"# @package _global_\n{text}", encoding="utf-8"
-        )
+        (tmp_path / "experiment" / "own.yaml").write_text(f"# @package _global_\n{text}")
         with pytest.raises(UsageError, match=f"unknown setting '{unknown}'"):
             plan(["model=lead", "experiment=own", "scale=mine"], config_dir=folder)
     folder = write_scale(tmp_path, "model:\n  snippet_length: 64\n")
@@ -307,7 +303,7 @@ def test_every_scale_has_a_search_that_servers_have(scale: str) -> None:
 def test_a_value_that_must_be_given(tmp_path: Path) -> None:
     """A file may leave a value open; it is asked for, and then it is part of the variant."""
     (tmp_path / "model").mkdir()
-    (tmp_path / "model" / "open.yaml").write_text("name: lead\nlength: ???\n", encoding="utf-8")
+    (tmp_path / "model" / "open.yaml").write_text("name: lead\nlength: ???\n")
     with pytest.raises(UsageError, match=r"model\.length has no default"):
         plan(["model=open"], config_dir=str(tmp_path))
     assert plan(["model=open", "model.length=5"], config_dir=str(tmp_path))[0].variant == "length=5"

@@ -79,7 +79,7 @@ def test_summaries_come_in_the_order_of_the_data(tmp_path: Path) -> None:
         summaries = summarize_split(Counting(), SPLIT, Decoding(batch_size=3, limit=limit), path)
         assert [one.id for one in summaries] == SPLIT.ids[:limit]
         assert read_summaries(path) == summaries
-        rows = [json.loads(line) for line in path.read_text(encoding="utf-8").split("\n") if line]
+        rows = [json.loads(line) for line in path.read_text().split("\n") if line]
         assert [list(row)[:2] for row in rows] == [["id", "prediction"]] * len(summaries)
 
 
@@ -112,7 +112,7 @@ def test_the_shares_of_killed_processes_are_taken_over(cut: int, tmp_path: Path)
     assert summarize_split(again, SPLIT, Decoding(batch_size=1), path, log) == whole
     assert len(again.batches) == len(SPLIT) - (4 if cut else 5)
     assert path.read_bytes().splitlines(keepends=True) == lines
-    assert len(log.read_text(encoding="utf-8").splitlines()) == len(SPLIT) + len(again.batches)
+    assert len(log.read_text().splitlines()) == len(SPLIT) + len(again.batches)
     assert not list(tmp_path.glob("*.part*"))
 
 
@@ -162,7 +162,7 @@ def test_a_torn_line_costs_its_batch_only(cut: int, tmp_path: Path) -> None:
 )
 def test_what_is_no_summary_is_left_out(line: str, tmp_path: Path) -> None:
     """A line that is no summary is not taken for one."""
-    (tmp_path / "p.jsonl").write_text(f"{line}\n{to_line(Summary('b', 'text'))}", encoding="utf-8")
+    (tmp_path / "p.jsonl").write_text(f"{line}\n{to_line(Summary('b', 'text'))}")
     assert [one.id for one in read_summaries(tmp_path / "p.jsonl")] == ["b"]
 
 
@@ -232,7 +232,7 @@ def keep(watching: Watching, folder: Path, asked: str) -> list[str]:
         folder / "inputs.jsonl",
     )
     summarize_split(watching, SPLIT, how, folder / "p.jsonl", inputs=inputs)
-    return inputs.read_text(encoding="utf-8").splitlines() if inputs.is_file() else []
+    return inputs.read_text().splitlines() if inputs.is_file() else []
 
 
 @pytest.mark.parametrize("torn", [0, 20])
@@ -263,4 +263,4 @@ def test_a_system_that_does_not_tell_its_input(tmp_path: Path) -> None:
     assert not inputs.exists()
     silent = Counting(decided_by=frozenset({"decode"}))
     summarize_split(silent, SPLIT, how, tmp_path / "q.jsonl", inputs=inputs)
-    assert inputs.read_text(encoding="utf-8") == '{"id": "toy-0", "input": null}\n'
+    assert inputs.read_text() == '{"id": "toy-0", "input": null}\n'

@@ -221,7 +221,7 @@ def test_an_error_in_one_process_ends_the_launch(tmp_path: Path) -> None:
     This launch is torchrun's own.
     """
     script = tmp_path / "script.py"
-    script.write_text(ALONE_AND_TOGETHER, encoding="utf-8")
+    script.write_text(ALONE_AND_TOGETHER)
     launch = [*TORCHRUN, "--nproc-per-node=2", str(script)]
     done = subprocess.run(launch, capture_output=True, text=True, timeout=PATIENCE)
     err = done.stderr

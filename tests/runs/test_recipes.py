@@ -28,7 +28,7 @@ PAPER = [
 PUBLISHED: dict[str, Any] = {
     path.stem: OmegaConf.to_container(OmegaConf.load(path))
     for path in sorted((CONF / "model" / "recipe").glob("*.yaml"))
-    if "checkpoint" in path.read_text(encoding="utf-8")
+    if "checkpoint" in path.read_text()
 }
 
 
@@ -98,7 +98,7 @@ def own_recipe(folder: Path, model: str, dataset: str) -> str:
     (folder / "model" / "recipe").mkdir(parents=True, exist_ok=True)
     settings = f"model: {{name: {model}, snippet_length: 77}}\ndataset: {{name: {dataset}}}\ndecode: {{num_beams: 3}}\n"
     text = f"# @package _global_\n# Mine\n{settings}"
-    (folder / "model" / "recipe" / f"mine-{dataset}.yaml").write_text(text, encoding="utf-8")
+    (folder / "model" / "recipe" / f"mine-{dataset}.yaml").write_text(text)
     return str(folder)
 
 

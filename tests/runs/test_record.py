@@ -1,13 +1,13 @@
 """Run ids, records, atomic files, and the layout of a results folder."""
 
 import errno
-import json
 import os
 import re
 from pathlib import Path
 from typing import Any
 
 import pytest
+from support.json_files import change_json, read_json, write_json
 from support.paths import ROOT
 from support.run_records import changed, measured, record
 
@@ -58,10 +58,10 @@ def test_a_damaged_field_is_named(changes: dict[str, Any], problem: str, tmp_pat
     """A record with a wrong value is one clear line."""
     RECORD.write(tmp_path)
     path = tmp_path / "record.json"
-    values = json.loads(path.read_text(encoding="utf-8"))
+    values = read_json(path)
     for name, change in changes.items():
         values[name] |= change
-    path.write_text(json.dumps(values), encoding="utf-8")
+    write_json(path, values)
     with pytest.raises(DataError, match=re.escape(f"{path}: not a run's record ({problem}")):
         RunRecord.read(tmp_path)
 
@@ -69,9 +69,7 @@ def test_a_damaged_field_is_named(changes: dict[str, Any], problem: str, tmp_pat
 def test_other_fields_are_dropped(tmp_path: Path) -> None:
     """A field that no longer exists is left out; a file cannot say that its run is verified: tables look at the files."""
     RECORD.write(tmp_path)
-    path = tmp_path / "record.json"
-    values = json.loads(path.read_text(encoding="utf-8"))
-    path.write_text(json.dumps({**values, "cross_check": 1, "verified": True}), encoding="utf-8")
+    change_json(tmp_path / "record.json", cross_check=1, verified=True)
     assert RunRecord.read(tmp_path) == RECORD
 
 
@@ -93,7 +91,7 @@ def test_the_record_of_an_earlier_version_says_which_version_reads_it(tmp_path: 
     """A record without a key was written before records had one."""
     environment = {"longsumbench": "0.1.0", "commit": "bbb4b65cbd7e"}
     values = {"run_id": "a", "signature": "rouge", "environment": environment}
-    (tmp_path / "record.json").write_text(json.dumps(values), encoding="utf-8")
+    write_json(tmp_path / "record.json", values)
     with pytest.raises(DataError, match=r"which longsumbench 0\.1\.0, commit bbb4b65c reads; "):
         RunRecord.read(tmp_path)
 
@@ -121,7 +119,7 @@ def test_a_full_disk_leaves_the_old_content(
     monkeypatch.setattr(os, step, full)
     with pytest.raises(OSError, match="No space left"):
         write_atomically(path, "new")
-    assert path.read_text(encoding="utf-8") == "old"
+    assert path.read_text() == "old"
     assert list(tmp_path.iterdir()) == [path]
 
 

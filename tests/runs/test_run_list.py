@@ -3,6 +3,7 @@
 from pathlib import Path
 
 import pytest
+from support.commands import Command
 from support.run_records import measured, record
 from support.toys import toy_words
 
@@ -14,9 +15,8 @@ from longsumbench.runs.run_list import list_runs, render_runs
 
 
 @pytest.fixture
-def results(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Results:
+def results(here: Path, monkeypatch: pytest.MonkeyPatch) -> Results:
     """Three finished runs, and one that began and has no record."""
-    monkeypatch.chdir(tmp_path)
     monkeypatch.setenv("COLUMNS", "80")
     found = Results(Path("results"))
     long = {
@@ -30,9 +30,7 @@ def results(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Results:
         record("seal", 20, dataset="probe", **of_facts),
     ):
         run.write(found.run_folder(run))
-    (point,) = plan(
-        ["model=random", *toy_words(tmp_path), "results_dir=results", "dataset.name=mine"]
-    )
+    (point,) = plan(["model=random", *toy_words(here), "results_dir=results", "dataset.name=mine"])
     begun = found.root / "runs" / "mine" / "random" / "0123456789ab"
     (begun / "work").mkdir(parents=True)
     write_run_config(point.config, begun)
@@ -68,14 +66,13 @@ def test_every_run_is_listed_the_newest_first(
     ],
 )
 def test_runs_are_filtered_by_dataset_model_and_state(
-    words: str, models: set[str], results: Results, capsys: pytest.CaptureFixture[str]
+    words: str, models: set[str], results: Results, run_command: Command
 ) -> None:
     """Runs are chosen by dataset, model and state; nothing that fits is no error."""
     assert {
         run.model for run in list_runs(results, **dict(word.split("=") for word in words.split()))
     } == models
-    assert main(["list", "runs", *words.split()]) == 0
-    assert ("no such run" in capsys.readouterr().out) == (not models)
+    assert ("no such run" in run_command(0, "list", "runs", *words.split()).out) == (not models)
 
 
 def test_an_interrupted_run_is_continued_by_its_command(
@@ -101,8 +98,7 @@ def test_an_interrupted_run_is_continued_by_its_command(
     ],
 )
 def test_what_cannot_be_listed(
-    words: str, message: str, results: Results, capsys: pytest.CaptureFixture[str]
+    words: str, message: str, results: Results, run_command: Command
 ) -> None:
     """One line says what is wrong."""
-    assert main(["list", "runs", *words.split()]) == 2
-    assert message in capsys.readouterr().err
+    assert message in run_command(2, "list", "runs", *words.split()).err

@@ -2,19 +2,16 @@
 
 from pathlib import Path
 
-import pytest
+from support.commands import Command
 from support.toys import write_jsonl
 
 from longsumbench.cli.main import main
 from longsumbench.runs.results import Results
 
 
-def test_a_name_is_shown_and_decides_nothing(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_a_name_is_shown_and_decides_nothing(here: Path, run_command: Command) -> None:
     """A finished run that is named, or renamed, keeps its id and its outputs; its baselines have no name."""
-    monkeypatch.chdir(tmp_path)
-    write_jsonl(tmp_path / "toy")
+    write_jsonl(here / "toy")
     words = ["run", "model=lead", "dataset=jsonl", "dataset.path=toy", "model.length=9"]
     names, runs = [], set()
     for name in ([], ["name=short one"], ["name=nine"], []):
@@ -23,7 +20,5 @@ def test_a_name_is_shown_and_decides_nothing(
         names.append(run.config.name)
         runs.add((run.run_id, run.finished))
     assert (names, len(runs)) == ([None, "short one", "nine", "nine"], 1)
-    capsys.readouterr()
-    assert main(["leaderboard", "jsonl", "--columns", "rougeLsum"]) == 0
-    printed = capsys.readouterr().out
+    printed = run_command(0, "leaderboard", "jsonl", "--columns", "rougeLsum").out
     assert ("nine, length=9" in printed, printed.count("nine")) == (True, 1)

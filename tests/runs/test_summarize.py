@@ -6,9 +6,9 @@ import shutil
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
 
 import pytest
+from support.json_files import change_json, read_json
 from support.toys import build_tiny, fit_tiny, tiny_overrides, toy_words
 from support.watching import Watching, WatchingConfig, with_watching
 
@@ -34,14 +34,13 @@ Typed = Callable[..., tuple[int, str, list[str]]]
 
 
 @pytest.fixture
-def watching(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+def watching(here: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """The checkpoint of a system that keeps evidence."""
     monkeypatch.setattr(registry, "systems", with_watching())
     monkeypatch.setattr(Watching, "batches", [])
-    monkeypatch.chdir(tmp_path)
-    (tmp_path / "saved").mkdir()
-    Watching(WatchingConfig()).save(tmp_path / "saved")
-    return tmp_path / "saved"
+    (here / "saved").mkdir()
+    Watching(WatchingConfig()).save(here / "saved")
+    return here / "saved"
 
 
 @pytest.fixture(scope="module")
@@ -54,7 +53,7 @@ def fitted(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 def write(path: Path, text: str = ONE) -> Path:
     """Write a file of text."""
-    path.write_text(text, encoding="utf-8")
+    path.write_text(text)
     return path
 
 
@@ -189,12 +188,6 @@ def test_settings_lie_over_those_of_the_run() -> None:
     assert settle_decoding(["seed=5", "decode.seed=6"], usual).seed == 6
 
 
-def change_json(path: Path, **changes: Any) -> None:
-    """Change a file of JSON."""
-    content = json.loads(path.read_text(encoding="utf-8"))
-    path.write_text(json.dumps({**content, **changes}), encoding="utf-8")
-
-
 def test_a_checkpoint_that_cannot_be_used_is_told(
     fitted: Path, tmp_path: Path, typed: Typed
 ) -> None:
@@ -234,14 +227,11 @@ def test_files_are_read_before_anything_is_summarized(
 @pytest.mark.parametrize(
     "words", ["a.txt", "texts", "-", "gone.jsonl", "plain", "model=lead a.txt"]
 )
-def test_texts_without_a_system_are_asked_for_one(
-    words: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, typed: Typed
-) -> None:
+def test_texts_without_a_system_are_asked_for_one(words: str, here: Path, typed: Typed) -> None:
     """If a text is in the place of the system, one line says that the system is missing, and which to name."""
-    monkeypatch.chdir(tmp_path)
-    (tmp_path / "texts").mkdir()
+    (here / "texts").mkdir()
     for name in ("a.txt", "plain", "texts/c.txt"):
-        write(tmp_path / name)
+        write(here / name)
     code, _, (line,) = typed(*words.split())
     missing = f"the system is missing before '{words.split()[0]}': name lexrank, lead, random"
     assert (code, missing in line) == (2, True)
@@ -298,14 +288,14 @@ def test_a_run_is_found_by_folder_or_id(
     tiny = tiny_overrides(tmp_path / "toy", steps=2)
     folder = run(tmp_path, *tiny, "decode.max_length=5", "device=cpu")
     capsys.readouterr()
-    rows = map(json.loads, (folder / "predictions.jsonl").read_text(encoding="utf-8").splitlines())
+    rows = map(json.loads, (folder / "predictions.jsonl").read_text().splitlines())
     expected = {row["id"]: row["prediction"] for row in rows}
     texts, where = tmp_path / "toy" / "test.jsonl", ["--results-dir", tmp_path / "results"]
     for named in (folder, folder.name, folder.name[:6]):
         code, out, _ = typed(named, texts, *where, "--json")
         summaries = map(json.loads, out.splitlines())
         assert (code, {one["id"]: one["summary"] for one in summaries}) == (0, expected)
-    fit = json.loads((folder / "record.json").read_text(encoding="utf-8"))["fit"]
+    fit = read_json(folder / "record.json")["fit"]
     change_json(folder / "record.json", fit={**fit, "seconds": -1.0})
     code, out, err = typed(folder, texts)
     assert (code, out, "was written by other weights" in err[0]) == (2, "", True)

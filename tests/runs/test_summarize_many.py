@@ -1,10 +1,10 @@
 """`longsumbench summarize … --output`: folders of many files, in several processes, continued after an end."""
 
-import json
 from collections.abc import Callable
 from pathlib import Path
 
 import pytest
+from support.json_files import read_rows
 
 from longsumbench.runs import summarize_many
 
@@ -12,17 +12,14 @@ Typed = Callable[..., tuple[int, str, list[str]]]
 
 
 @pytest.fixture
-def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+def folder(here: Path) -> Path:
     """A folder of twelve texts, some in a folder inside; the current folder is the one around it."""
-    monkeypatch.chdir(tmp_path)
     texts = Path("texts")
     (texts / "inner" / ".hidden").mkdir(parents=True)
     for number in range(12):
         place = texts / "inner" if number % 3 == 0 else texts
-        (place / f"t{number:02}.txt").write_text(
-            f"Text {number} is short. It ends here.", encoding="utf-8"
-        )
-    (texts / "b.md").write_text("# B\n\nMarked down.", encoding="utf-8")
+        (place / f"t{number:02}.txt").write_text(f"Text {number} is short. It ends here.")
+    (texts / "b.md").write_text("# B\n\nMarked down.")
     for other in (".secret.txt", "inner/.hidden/x.txt", "picture.png"):
         (texts / other).write_bytes(b"\0")
     return texts
@@ -30,7 +27,7 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 def lines_of(path: str) -> list[dict[str, object]]:
     """Return the objects of a file of JSON lines."""
-    return [json.loads(line) for line in Path(path).read_text(encoding="utf-8").splitlines()]
+    return read_rows(Path(path))
 
 
 def test_a_folder_into_a_file_of_json_lines(folder: Path, typed: Typed) -> None:
@@ -56,8 +53,8 @@ def test_a_folder_into_a_folder(folder: Path, typed: Typed) -> None:
     """Each text has a file of the same name, at the same place, with its summary; a second time nothing is written."""
     words = ["lead", folder, "model.length=4", "--output", "out"]
     assert typed(*words)[0] == 0
-    assert Path("out/inner/t03.txt").read_text(encoding="utf-8") == "Text 3 is short.\n"
-    assert Path("out/b.md.txt").read_text(encoding="utf-8") == "Marked down.\n"
+    assert Path("out/inner/t03.txt").read_text() == "Text 3 is short.\n"
+    assert Path("out/b.md.txt").read_text() == "Marked down.\n"
     assert len([file for file in Path("out").rglob("*") if file.is_file()]) == 13
     Path("out/t01.txt").unlink()
     assert typed(*words)[2][-1].startswith("out: 1 text summarized, 12 before")
@@ -92,7 +89,7 @@ def test_what_cannot_be_read_stops_no_other(folder: Path, typed: Typed) -> None:
     """Each such text is named and ends the command with 3 after all others; corrected, it alone is summarized."""
     (folder / "t01.txt").write_bytes(b"\xff")
     rows = '{"id": "a", "document": "Row a."}\n{"id": "b"}\n{"id": "a", "document": "Another a."}\n'
-    (folder / "r.jsonl").write_text(rows, encoding="utf-8")
+    (folder / "r.jsonl").write_text(rows)
     words = ["lead", folder, "model.length=4", "--output", "out.jsonl"]
     code, _, err = typed(*words)
     assert (code, len(lines_of("out.jsonl"))) == (3, 14)
@@ -102,9 +99,9 @@ def test_what_cannot_be_read_stops_no_other(folder: Path, typed: Typed) -> None:
         ["texts/t01.txt", "not UTF-8"],
     ]
     assert err[-1].startswith("longsumbench: 2 texts not summarized, the first: texts/r.jsonl:2: ")
-    (folder / "t01.txt").write_text("Text again.", encoding="utf-8")
+    (folder / "t01.txt").write_text("Text again.")
     rows = rows.replace('"b"', '"b", "document": "Row b."')
-    (folder / "r.jsonl").write_text(rows, encoding="utf-8")
+    (folder / "r.jsonl").write_text(rows)
     assert typed(*words)[0] == 0
     names = [row["file"] for row in lines_of("out.jsonl")[14:]]
     assert names == ["texts/r.jsonl:2", "texts/t01.txt"]
@@ -123,7 +120,7 @@ def test_what_cannot_be_read_stops_no_other(folder: Path, typed: Typed) -> None:
 def test_outputs_are_not_mixed(words: str, problem: str, folder: Path, typed: Typed) -> None:
     """Another system, other settings, a file of something else, and a place among the texts are refused."""
     assert typed("lead", folder, "--output", "out.jsonl")[0] == 0
-    Path("mine.jsonl").write_text("{}\n", encoding="utf-8")
+    Path("mine.jsonl").write_text("{}\n")
     before = [Path(name).read_bytes() for name in ("out.jsonl", "mine.jsonl")]
     code, out, err = typed(*words.split())
     assert (code, out) == (2, "")

@@ -17,10 +17,9 @@ Typed = Callable[..., tuple[int, str, list[str]]]
 
 
 @pytest.fixture
-def text(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> str:
+def text(here: Path) -> str:
     """A file in the current folder."""
-    monkeypatch.chdir(tmp_path)
-    Path("a.txt").write_text(TEXT, encoding="utf-8")
+    Path("a.txt").write_text(TEXT)
     return "a.txt"
 
 
@@ -41,7 +40,7 @@ def test_a_finished_run_and_its_settings_write_the_same(
     assert main(["run", f"model={model}", *words, *toy_words(tmp_path)]) == 0
     capsys.readouterr()
     (predictions,) = tmp_path.glob("results/runs/*/*/*/predictions.jsonl")
-    rows = predictions.read_text(encoding="utf-8").splitlines()
+    rows = predictions.read_text().splitlines()
     expected = [json.loads(row)["prediction"] for row in rows]
     commands = [[predictions.parent.name, "device=cpu"], [model, *words]]
     if model == "prompt":  # a run asks for as many words as a training target has

@@ -20,7 +20,7 @@ def test_verdicts_are_read_as_they_were_written(tmp_path: Path) -> None:
     write_verdicts(tmp_path, verdicts)
     assert read_verdicts(tmp_path) == verdicts
     file = tmp_path / "verdicts-support.jsonl"
-    file.write_text(file.read_text(encoding="utf-8") + '{"id": "b"', encoding="utf-8")
+    file.write_text(file.read_text() + '{"id": "b"')
     with pytest.raises(DataError, match="delete the file") as caught:
         read_verdicts(tmp_path)
     assert (str(file) in str(caught.value), caught.value.exit_code) == (True, 3)

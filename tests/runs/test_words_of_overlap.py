@@ -49,9 +49,7 @@ def texts(tmp_path: Path) -> dict[str, Any]:
         for place in range(3)
     ]
     path = tmp_path / "greek.jsonl"
-    path.write_text(
-        "\n".join(json.dumps(row, ensure_ascii=False) for row in rows), encoding="utf-8"
-    )
+    path.write_text("\n".join(json.dumps(row, ensure_ascii=False) for row in rows))
     return {"dataset": "jsonl", "dataset.name": "greek", "dataset.path": str(path)}
 
 

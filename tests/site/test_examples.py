@@ -85,7 +85,7 @@ def write_page(results: Results, runs: Sequence[RunRecord], site: Path) -> Path:
 
 def data_of(page: Path, name: str) -> Any:
     """Return the values of a data file."""
-    text = (page.parent / "examples" / f"{name}.js").read_text(encoding="utf-8")
+    text = (page.parent / "examples" / f"{name}.js").read_text()
     start = f'receive("{name}", '
     assert text.startswith(start)
     return json.loads(text.removeprefix(start).removesuffix(");\n"))
@@ -95,7 +95,7 @@ def index_of(page: Path) -> Any:
     """Return what the page knows before it loads a file."""
     (text,) = re.findall(
         r'<script type="application/json" id="index">(.*?)</script>',
-        page.read_text(encoding="utf-8"),
+        page.read_text(),
     )
     return json.loads(text)
 
@@ -181,7 +181,7 @@ def test_only_the_first_examples_and_latest_runs_are_shown(
         ["2" * 12],
     )
     assert data_of(page, "outputs/0-0")[1][0] == "Output of seed 2."
-    text = " ".join(Reading(page.read_text(encoding="utf-8")).text.split())
+    text = " ".join(Reading(page.read_text()).text.split())
     assert (
         "The first 2 of 3 examples of the test split. 1 of 3 runs: the latest one of each row"
         in text
@@ -223,10 +223,10 @@ def test_damaged_files_are_named_once(
         write_run(results, name, outputs, scores, fingerprint="f") for name in ("torn", "clean")
     )
     folder = results.run_folder(torn)
-    predictions = (folder / "predictions.jsonl").read_text(encoding="utf-8")
-    (folder / "predictions.jsonl").write_text(predictions[:-20], encoding="utf-8")
+    predictions = (folder / "predictions.jsonl").read_text()
+    (folder / "predictions.jsonl").write_text(predictions[:-20])
     (folder / "scores.csv").write_bytes(b"id,rougeLsum_f\ne-1,\xff\n")
-    (folder / "verdicts-support.jsonl").write_text("{", encoding="utf-8")
+    (folder / "verdicts-support.jsonl").write_text("{")
     page = write_page(results, [torn, clean], tmp_path / "site")
     reports = [message for message in caplog.messages if message.startswith("left out: ")]
     assert sorted(Path(line.split(": ")[1].rsplit(":", 1)[0]).name for line in reports) == [
@@ -270,16 +270,13 @@ def hostile_page(results: Results, site: Path) -> Path:
 def test_no_text_leaves_the_page_or_its_data(results: Results, tmp_path: Path) -> None:
     """Whatever ids, texts, outputs and names of runs have in them, elements nest, and data files have no element."""
     page = hostile_page(results, tmp_path / "site")
-    read = Reading(page.read_text(encoding="utf-8"))
+    read = Reading(page.read_text())
     assert (read.open, read.elements.count("script")) == (
         [],
         3,
     )  # of the layout, the index, of the browser
     assert all(not address.startswith(("http", "//")) for address in read.loaded)
-    assert all(
-        "<" not in path.read_text(encoding="utf-8")
-        for path in (page.parent / "examples").glob("*/*.js")
-    )
+    assert all("<" not in path.read_text() for path in (page.parent / "examples").glob("*/*.js"))
 
 
 COLLECT = """
@@ -329,16 +326,14 @@ FRAME = """<body><iframe src="asked.html%s" width="%d" height="800"></iframe>
 
 def ask(page: Path, steps: str, fragment: str = "", width: int = 1400) -> list[Any]:
     """Open a page in a frame of a width, and run steps that push answers; nothing else may go wrong."""
-    text = page.read_text(encoding="utf-8")
-    (page.parent / "collect.js").write_text(COLLECT, encoding="utf-8")
-    (page.parent / "steps.js").write_text(STEPS % steps, encoding="utf-8")
+    text = page.read_text()
+    (page.parent / "collect.js").write_text(COLLECT)
+    (page.parent / "steps.js").write_text(STEPS % steps)
     text = text.replace("<title>", '<script src="collect.js"></script><title>', 1)
     asked = page.with_name("asked.html")
-    asked.write_text(
-        text.replace("</body>", '<script src="steps.js"></script></body>'), encoding="utf-8"
-    )
+    asked.write_text(text.replace("</body>", '<script src="steps.js"></script></body>'))
     frame = page.with_name("frame.html")
-    frame.write_text(FRAME % (escape(fragment), width), encoding="utf-8")
+    frame.write_text(FRAME % (escape(fragment), width))
     done = shown(frame, "--virtual-time-budget=20000", "--window-size=1500,900")
     (found,) = re.findall(r'data-answers="(.*?)"', done)
     message = json.loads(unescape(found))

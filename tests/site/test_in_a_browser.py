@@ -54,9 +54,9 @@ def every_page(folder: Path) -> list[Path]:
 
 def answer(page: Path, script: str, *flags: str) -> object:
     """Run a script in a copy of a page, which allows it; return its result."""
-    text = re.sub(r"<meta http-equiv=[^>]*>", "", page.read_text(encoding="utf-8"))
+    text = re.sub(r"<meta http-equiv=[^>]*>", "", page.read_text())
     copy = page.with_name(f"asked-{page.name}")
-    copy.write_text(text.replace("</body>", ASK % script), encoding="utf-8")
+    copy.write_text(text.replace("</body>", ASK % script))
     found = shown(copy, "--virtual-time-budget=10000", *flags)
     copy.unlink()
     return json.loads(unescape(re.findall(r"<title>(.*?)</title>", found, re.DOTALL)[0]))

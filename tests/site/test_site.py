@@ -1,6 +1,5 @@
 """The site of a results folder: what its pages show, link and leave out, and bad input."""
 
-import json
 import re
 import shlex
 from collections.abc import Iterator
@@ -8,11 +7,12 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
+from support.commands import Command
+from support.json_files import write_json
 from support.pages import BREAKOUT, HOSTILE, Reading, text_of
 from support.run_records import judged, record
 from support.stored_runs import small_results, store
 
-from longsumbench.cli.main import main
 from longsumbench.errors import UsageError
 from longsumbench.leaderboards.significance import (
     DISTINGUISHED,
@@ -44,7 +44,7 @@ def root(tmp_path: Path) -> Path:
 
 def pages(folder: Path) -> Iterator[tuple[Path, Reading]]:
     for path in sorted(folder.rglob("*.html")):
-        yield path, Reading(path.read_text(encoding="utf-8"))
+        yield path, Reading(path.read_text())
 
 
 def test_every_address_is_a_file_of_the_site(root: Path, tmp_path: Path) -> None:
@@ -69,7 +69,7 @@ def test_every_address_is_a_file_of_the_site(root: Path, tmp_path: Path) -> None
 
 def test_overview_has_real_systems_first(root: Path, tmp_path: Path) -> None:
     """The dataset with released outputs comes before those of the suite's own systems; best systems are marked."""
-    page = write_site(Results(root), tmp_path / "site").read_text(encoding="utf-8")
+    page = write_site(Results(root), tmp_path / "site").read_text()
     assert (
         page.index("Real systems")
         < page.index(">meetings</a></h3>")
@@ -86,7 +86,7 @@ def test_overview_has_real_systems_first(root: Path, tmp_path: Path) -> None:
 def test_dataset_page_by_hand(root: Path, tmp_path: Path) -> None:
     """Rows are in the order of the leaderboard and link their runs; only ranked rows have intervals and places."""
     folder = write_site(Results(root), tmp_path / "site").parent / "arxiv"
-    page = (folder / "index.html").read_text(encoding="utf-8")
+    page = (folder / "index.html").read_text()
     rows = re.findall(
         r"<tr.*?</tr>", page[page.index('id="table-1"') :].partition("</table>")[0], re.DOTALL
     )[1:]
@@ -141,7 +141,7 @@ def test_run_page(root: Path, tmp_path: Path) -> None:
     folder = write_site(Results(root), tmp_path / "site").parent / "arxiv"
     run = next(run for run in Results(root).records("arxiv") if run.key.seed == 1)
     page, text = (
-        (folder / page_name(run)).read_text(encoding="utf-8"),
+        (folder / page_name(run)).read_text(),
         text_of(folder / page_name(run)),
     )
     assert f"longsumbench verify {run.run_id[:8]}" in text
@@ -174,7 +174,7 @@ def test_evidence_and_papers_are_copied(root: Path, tmp_path: Path) -> None:
     content = {"name": "seal-table2", "scale": "probe", "claims": [claim]}
     text = f"# SEAL\n\n[All](index.md) [Run](../runs/a.csv) ![drawn](seal-table2-x.png) {HOSTILE}\n"
     (root / "papers").mkdir()
-    (root / "papers" / "seal-table2.json").write_text(json.dumps(content))
+    write_json(root / "papers" / "seal-table2.json", content)
     (root / "papers" / "seal-table2.md").write_text(text)
     (root / "papers" / "seal-table2-x.png").write_bytes(b"drawn")
     folder = write_site(Results(root), tmp_path / "site").parent
@@ -238,34 +238,27 @@ def test_what_is_missing_is_named_and_the_rest_shown(root: Path, tmp_path: Path)
     assert "The summaries of 5 of 5 runs are not here" in dataset
 
 
-def test_nothing_to_show_is_a_usage_error(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_nothing_to_show_is_a_usage_error(tmp_path: Path, run_command: Command) -> None:
     """A folder without results is refused in one line, and nothing is written."""
-    assert main(["site", "--results-dir", str(tmp_path / "none")]) == 2
-    assert capsys.readouterr().err.count("\n") == 1
+    assert run_command(2, "site", "--results-dir", tmp_path / "none").err.count("\n") == 1
     assert not (tmp_path / "none").exists()
     with pytest.raises(UsageError, match="no finished run"):
         write_site(Results(tmp_path), tmp_path / "site")
 
 
 @pytest.mark.parametrize("blocked", ["site", "site/assets"])
-def test_unwritable_target(
-    root: Path, tmp_path: Path, blocked: str, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_unwritable_target(root: Path, tmp_path: Path, blocked: str, run_command: Command) -> None:
     """A file where a folder belongs is a problem of the environment, in one line."""
     (tmp_path / blocked).parent.mkdir(exist_ok=True)
     (tmp_path / blocked).write_text("")
-    assert main(["site", "--results-dir", str(root), "--output", str(tmp_path / "site")]) == 4
-    error = capsys.readouterr().err
+    error = run_command(4, "site", "--results-dir", root, "--output", tmp_path / "site").err
     assert error.count("\n") == 1
     assert blocked in error
 
 
-def test_command_prints_the_page(root: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_command_prints_the_page(root: Path, run_command: Command) -> None:
     """Without options the pages are in `site` of the results; the command that is printed serves them."""
-    assert main(["site", "--results-dir", str(root)]) == 0
-    page, command = capsys.readouterr().out.splitlines()
+    page, command = run_command(0, "site", "--results-dir", root).out.splitlines()
     assert page == f"{root / 'site' / 'index.html'}"
     assert shlex.split(command) == [*SERVE, str(root / "site"), "--bind", "127.0.0.1"]
 
@@ -274,7 +267,7 @@ def test_links_out_of_the_results_are_not_followed(
     root: Path, tmp_path: Path, log_lines: list[str]
 ) -> None:
     """A run, a picture and a page that are links to private files: each is named, and their content is on no page."""
-    (private := tmp_path / "private.txt").write_text(PRIVATE_TEXT, encoding="utf-8")
+    (private := tmp_path / "private.txt").write_text(PRIVATE_TEXT)
     results, site = Results(root), tmp_path / "site"
     lead = next(run for run in results.records("arxiv") if run.key.model == "lead")
     (results.run_folder(lead) / "predictions.jsonl").unlink(missing_ok=True)

@@ -12,7 +12,6 @@ import time
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 
-import pandas as pd
 import pytest
 from support.sweeping import Swept
 from support.toys import tiny_overrides, write_jsonl
@@ -216,33 +215,3 @@ def test_a_partition_that_does_not_exist_is_one_line(
     started, complaint = sweep.log.read_text().splitlines()[-2:]
     assert started.startswith("points run by slurm_cpu")
     assert "invalid partition specified: lwo" in complaint
-
-
-def test_two_tasks_train_one_point_together(
-    cores: int,
-    texts: Path,
-    undisturbed: SlurmSweep,
-    tmp_path: Path,
-    ended: list["subprocess.Popen[bytes]"],
-) -> None:
-    """Two tasks a job are two processes that train a point together, on as many steps, examples and tokens as one."""
-    assert cores >= 2
-    sweep = SlurmSweep(texts, tmp_path, *CPU, "hydra.launcher.tasks_per_node=2", "seed=1,2")
-    ended.append(process := sweep.start_real())
-    assert process.wait(LONGEST) == 0, sweep.log.read_text()
-    array = job_of(sweep.states()[1]).partition("_")[0]
-    until("the jobs have ended", lambda: {"COMPLETED"} == {state for _, state in records_of(array)})
-    tasks = message("sacct", "-j", array, "-n", "-P", "-o", "JobID,NTasks,State").splitlines()
-    assert {line for line in tasks if ".0|" in line} == {
-        f"{array}_{index}.0|2|COMPLETED" for index in (0, 1)
-    }
-    trained = [by_seed(sweep), by_seed(undisturbed)]
-    assert trained[0] == {seed: trained[1][seed] for seed in ("1", "2")}
-
-
-def by_seed(sweep: SlurmSweep) -> dict[str, dict[str, str]]:
-    """Return seed → the cells that say how Trunc was trained."""
-    file = sweep.results / "leaderboard" / "jsonl.csv"
-    frame = pd.read_csv(file, dtype=str).query("model == 'trunc'").set_index("seed")
-    frame = frame.filter(like="train_").drop(columns="train_seconds")
-    return {str(seed): dict(cells) for seed, cells in frame.iterrows()}

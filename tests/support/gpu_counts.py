@@ -18,6 +18,7 @@ from longsumbench.cache.artifacts import ArtifactCache
 from longsumbench.core import Decoding, FitContext, registry
 from longsumbench.modeling.neural_system import NeuralSystem
 from longsumbench.progress import Progress, watching_progress
+from support.json_files import read_json
 from support.toys import ToySplit, build_tiny, tiny_recipe
 from support.virtual_gpu import VirtualGPU
 
@@ -94,14 +95,14 @@ def _counts(name: str, total: Mark, times: int) -> Counts:
 
 def bounds() -> dict[str, Counts]:
     """Return system → the most launches and waits that it may have."""
-    counts: dict[str, Counts] = json.loads(FILE.read_text(encoding="utf-8"))
+    counts: dict[str, Counts] = read_json(FILE)
     return counts
 
 
 def main() -> None:
     """Write the bounds."""
     counts = {name: count_system(**settings) for name, settings in counted_systems().items()}
-    FILE.write_text(json.dumps(counts, indent=1) + "\n", encoding="utf-8")
+    FILE.write_text(json.dumps(counts, indent=1) + "\n")
 
 
 if __name__ == "__main__":

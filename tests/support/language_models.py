@@ -5,6 +5,8 @@ from dataclasses import dataclass, field
 from functools import cache
 from typing import Any
 
+from hypothesis import strategies as st
+
 from longsumbench.core import (
     Answer,
     Decoding,
@@ -21,7 +23,13 @@ from longsumbench.models.prompt.chat import chat_ids
 from longsumbench.models.prompt.config import PromptConfig
 from longsumbench.models.prompt.system import PromptSystem
 from support.tiny_causal import CHAT_TEMPLATE
-from support.toys import ToySplit
+from support.toys import WORDS, ToySplit
+
+# Texts of words that tokenizers and prompts take for something else.
+_WORDS = st.sampled_from([*WORDS, "naïve", "🦜", "a{b}", "{document}", "—", "3.5"])
+SENTENCES = st.lists(_WORDS, min_size=1, max_size=8).map(lambda words: " ".join(words) + ".")
+PARAGRAPHS = st.lists(st.lists(SENTENCES, min_size=1, max_size=4), min_size=1, max_size=5)
+DOCUMENTS = st.lists(PARAGRAPHS, min_size=1, max_size=3)
 
 
 @cache

@@ -41,8 +41,3 @@ def llama_cpp_server(path: Path, log: Path) -> Iterator[str]:
     finally:
         process.kill()
         process.wait()
-
-
-def requests_in(log: Path) -> int:
-    """Return the number of requests that the server began."""
-    return log.read_text(errors="replace").count("processing task")

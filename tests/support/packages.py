@@ -17,12 +17,12 @@ def install_package(
     """
     for path, content in files.items():
         (site / path).parent.mkdir(parents=True, exist_ok=True)
-        (site / path).write_text(content, encoding="utf-8")
+        (site / path).write_text(content)
     facts = site / f"{name}-1.0.dist-info"
     facts.mkdir(parents=True)
     metadata = f"Metadata-Version: 2.1\nName: {name}\nVersion: 1.0\n"
-    (facts / "METADATA").write_text(metadata, encoding="utf-8")
+    (facts / "METADATA").write_text(metadata)
     lines = []
     for group, targets in groups.items():
         lines += [f"[{group}]", *(f"{key} = {target}" for key, target in targets.items())]
-    (facts / "entry_points.txt").write_text("\n".join(lines), encoding="utf-8")
+    (facts / "entry_points.txt").write_text("\n".join(lines))

@@ -147,5 +147,5 @@ def opened(path: Path, *more_flags: str) -> "subprocess.CompletedProcess[str]":
 
 def text_of(path: Path) -> str:
     """Return what a page says, with a blank after each cell."""
-    spaced = re.sub("(</t[dh]>)", r"\1 ", path.read_text(encoding="utf-8"))
+    spaced = re.sub("(</t[dh]>)", r"\1 ", path.read_text())
     return " ".join(Reading(spaced).text.split())

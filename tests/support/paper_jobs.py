@@ -175,5 +175,5 @@ def write_texts(
         lines = "".join(
             json.dumps({"id": f"{name}-{n}", **row}) + "\n" for n, row in enumerate(rows)
         )
-        (folder / f"{name}.jsonl").write_text(lines, encoding="utf-8")
+        (folder / f"{name}.jsonl").write_text(lines)
     return DatasetSettings(name="jsonl", path=str(folder))

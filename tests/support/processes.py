@@ -150,7 +150,7 @@ class ForkedProcess:
 def _open_twice() -> tuple[int, IO[str]]:
     """Return a descriptor to write to a new file, which has no name, and the file opened to read."""
     with tempfile.NamedTemporaryFile() as file:
-        return os.dup(file.fileno()), Path(file.name).open(encoding="utf-8")
+        return os.dup(file.fileno()), Path(file.name).open()
 
 
 @cache

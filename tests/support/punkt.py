@@ -17,7 +17,7 @@ def write_punkt(folder: Path, patch: pytest.MonkeyPatch) -> None:
         "ortho_context.tab": "",
     }
     for name, text in files.items():
-        (data / name).write_text(text, encoding="utf-8")
+        (data / name).write_text(text)
     read_punkt_from(folder, patch)
 
 

@@ -3,7 +3,6 @@
 Systems that train and that do not, and points that share checkpoints.
 """
 
-import json
 import os
 from collections.abc import Sequence
 from pathlib import Path
@@ -11,6 +10,7 @@ from typing import Any
 
 from longsumbench.cache.locks import lock_holder
 from longsumbench.sweeps.state import render_status, sweeps_in
+from support.json_files import read_json
 from support.processes import ForkedProcess, start_command
 from support.toys import TINY
 
@@ -99,7 +99,7 @@ class Swept:
         """Return run id → record without what was measured."""
         records = {}
         for path in self.finished():
-            values = json.loads(path.read_text(encoding="utf-8"))
+            values = read_json(path)
             for name in OF_ITS_TIME:
                 values.pop(name)
             values["fit"].pop("seconds")

@@ -25,7 +25,7 @@ def write_bert(
     folder: Path, seed: int = 1, network: type[PreTrainedModel] = BertForNextSentencePrediction
 ) -> Path:
     folder.mkdir(parents=True)
-    (folder / "vocab.txt").write_text("".join(f"{word}\n" for word in VOCABULARY), encoding="utf-8")
+    (folder / "vocab.txt").write_text("".join(f"{word}\n" for word in VOCABULARY))
     BertTokenizerFast.from_pretrained(folder).save_pretrained(folder)
     sizes = {
         "hidden_size": 16,

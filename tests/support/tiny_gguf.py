@@ -1,6 +1,5 @@
 """The same tiny language model as a GGUF file and as a folder of safetensors."""
 
-import json
 from pathlib import Path
 from typing import Any
 
@@ -12,6 +11,7 @@ from safetensors.torch import load_file, save_file
 from tokenizers import pre_tokenizers
 from transformers import AutoTokenizer, LlamaConfig
 
+from support.json_files import read_json
 from support.tiny_causal import CHAT_TEMPLATE, write_causal
 
 NAMES = {  # of transformers → of llama.cpp
@@ -109,7 +109,7 @@ def write_gguf(
 
 
 def _add_tokenizer(writer: GGUFWriter, twin: Path) -> None:
-    described = json.loads((twin / "tokenizer.json").read_text(encoding="utf-8"))
+    described = read_json(twin / "tokenizer.json")
     vocabulary = described["model"]["vocab"]
     special = {token["content"] for token in described["added_tokens"]}
     tokens = sorted(vocabulary, key=vocabulary.__getitem__)

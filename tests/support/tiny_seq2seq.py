@@ -1,6 +1,5 @@
 """Encoder-decoders of a few thousand random weights with a trained tokenizer, configured as on the hub."""
 
-import json
 from copy import deepcopy
 from pathlib import Path
 from typing import Any
@@ -38,6 +37,7 @@ from longsumbench.core import FitContext
 from longsumbench.modeling.tokenizer import train_tokenizer
 from longsumbench.models.seq2seq.system import Seq2Seq
 from support.built_once import built_once
+from support.json_files import write_json
 from support.toys import ToySplit, build_tiny, tiny_recipe
 
 SEPARATOR = "<doc-sep>"
@@ -223,7 +223,7 @@ def write_seq2seq(
         torch.manual_seed(1)
         AutoModelForSeq2SeqLM.from_config(kind(**deepcopy(entries))).save_pretrained(folder)
     described = {"model_type": kind.model_type, "is_encoder_decoder": True, **entries}
-    (folder / "config.json").write_text(json.dumps(described), encoding="utf-8")
+    write_json(folder / "config.json", described)
     (folder / "generation_config.json").unlink()
     return folder
 

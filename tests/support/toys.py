@@ -1,6 +1,5 @@
 """Small texts that tests train on: the summary is the document's first sentence; and what commands say."""
 
-import json
 import random
 import re
 import signal
@@ -23,6 +22,7 @@ from longsumbench.core import (
     registry,
 )
 from longsumbench.errors import DataError
+from support.json_files import write_rows
 
 _ENDS = ("dan", "fel", "gor", "hit")
 WORDS = [begin + end for begin in ("ka", "lo", "mi", "nu", "re") for end in _ENDS]
@@ -187,9 +187,7 @@ def write_jsonl(folder: Path, train: int = 24, validation: int = 6, test: int = 
                 }
                 for one in rows
             )
-            (folder / f"{name}.jsonl").write_text(
-                "".join(json.dumps(line) + "\n" for line in lines), encoding="utf-8"
-            )
+            write_rows(folder / f"{name}.jsonl", lines)
     return folder
 
 

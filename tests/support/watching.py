@@ -1,6 +1,5 @@
 """Watching: a toy system that writes the sentences it likes best and keeps evidence of having looked at them."""
 
-import json
 import time
 from collections.abc import Iterator, Sequence
 from dataclasses import asdict, dataclass, replace
@@ -23,6 +22,7 @@ from longsumbench.core import (
     Truncation,
     registry,
 )
+from support.json_files import read_json, write_json
 
 
 @dataclass
@@ -56,10 +56,10 @@ class Watching(System):
 
         def build(folder: Path) -> None:
             self.save(folder)
-            (folder / "fit.json").write_text(json.dumps({"seconds": time.time()}), encoding="utf-8")
+            write_json(folder / "fit.json", {"seconds": time.time()})
 
         folder = context.stages.get("checkpoint", asdict(self.config), build)
-        return FitReport(**json.loads((folder / "fit.json").read_text(encoding="utf-8")))
+        return FitReport(**read_json(folder / "fit.json"))
 
     def summarize(self, examples: Sequence[Example], decoding: Decoding) -> Iterator[Summary]:
         """Write a batch; with evidence and inputs for all of it, or for none."""

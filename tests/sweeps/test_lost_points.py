@@ -91,7 +91,7 @@ def test_points_that_hang_cost_the_others_nothing(lost: Path, tmp_path: Path) ->
     for model in ("hanging", "stuck"):
         path = tmp_path / "conf" / "model" / f"{model}.yaml"
         path.parent.mkdir(parents=True, exist_ok=True)
-        path.write_text(LIMITED.format(model), encoding="utf-8")
+        path.write_text(LIMITED.format(model))
     sweep = swept(tmp_path, lost, f"--config-dir={tmp_path / 'conf'}", "model=random,hanging,stuck")
     said = sweep.finish(code=1)
     random, hanging, stuck = states(sweep)
@@ -99,5 +99,5 @@ def test_points_that_hang_cost_the_others_nothing(lost: Path, tmp_path: Path) ->
     assert "stopped after timeout_minutes=0.05" in hanging.reason
     assert "or over timeout_minutes" in stuck.reason
     (folder,) = sweeps_in(sweep.results)
-    assert "Timeout (0:00:04)!" in folder.file(3, "log").read_text(encoding="utf-8")
+    assert "Timeout (0:00:04)!" in folder.file(3, "log").read_text()
     assert "2 of 3 points failed, the others are kept" in said

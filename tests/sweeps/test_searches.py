@@ -4,6 +4,7 @@ import re
 from pathlib import Path
 
 import pytest
+from support.commands import Command
 from support.sweeping import untrained
 from support.toys import write_jsonl
 
@@ -43,9 +44,7 @@ def test_an_invalid_point_of_a_search_ends_nothing(words: list[str], log_lines: 
     assert any(line.startswith("the search goes by the test split") for line in log_lines)
 
 
-def test_a_search_whose_points_fail_has_failed(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_a_search_whose_points_fail_has_failed(tmp_path: Path, run_command: Command) -> None:
     """As with any sweep, exit code 1 and each reason; a point is named by what is searched."""
     words = untrained(write_jsonl(tmp_path / "toy", train=0, validation=0), tmp_path)
     search = [
@@ -55,8 +54,7 @@ def test_a_search_whose_points_fail_has_failed(
         "model.snippet_length=choice(16,32)",
         "scale=tiny",
     ]
-    assert main(["run", "-m", *words, *search]) == 1
-    said = capsys.readouterr().err
+    said = run_command(1, "run", "-m", *words, *search).err
     assert re.search(r"of [12] points? failed", said)
     assert re.search(
         r"^model\.snippet_length=\d\d  .*learns from a training split", said, flags=re.M

@@ -68,7 +68,7 @@ def test_status_of_a_sweep(
     sweep.write_state(1, PointState(THREE[0], DONE, started=now - 100, ended=now - 40, score=31.25))
     failed = PointState(THREE[1], FAILED, started=now - 9, ended=now, reason="the disk is full")
     sweep.write_state(2, failed)
-    sweep.file(2, "log").write_text("…", encoding="utf-8")
+    sweep.file(2, "log").write_text("…")
     working = PointState(THREE[2], RUNNING, started=now, attempts=2, doing="training: 3/9 steps")
     with exclusive_lock(sweep.file(3, "lock")):
         sweep.write_state(3, replace(working, process="node7 11"))
@@ -135,7 +135,7 @@ def test_a_torn_file_of_a_point_is_a_point_that_nobody_began(sweep: Sweep) -> No
     """A killed machine may leave a part of a file; the sweep goes on."""
     sweep.write_state(1, PointState(state=DONE))
     for content in ("", "[1]", '{"state": ', "null", '{"state": "done", "started": "yesterday"}'):
-        sweep.file(1, "json").write_text(content, encoding="utf-8")
+        sweep.file(1, "json").write_text(content)
         assert sweep.state(1) == PointState()
 
 

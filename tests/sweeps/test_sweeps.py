@@ -1,6 +1,5 @@
 """Sweeps: what a command makes of its points, here and in other processes."""
 
-import json
 import os
 from collections.abc import Callable
 from pathlib import Path
@@ -8,6 +7,8 @@ from typing import Any
 
 import pandas as pd
 import pytest
+from support.commands import Command
+from support.json_files import read_json
 from support.processes import start_command
 from support.sweeping import JOBLIB, untrained
 from support.toys import tiny_overrides, write_jsonl
@@ -37,7 +38,7 @@ def words(toy: Path, tmp_path: Path) -> list[str]:
 def records(results: Path) -> dict[str, dict[str, Any]]:
     """Return run id → record of every finished run."""
     found = results.glob("runs/*/*/*/record.json")
-    return {path.parent.name: json.loads(path.read_text(encoding="utf-8")) for path in found}
+    return {path.parent.name: read_json(path) for path in found}
 
 
 def started(words: list[str]) -> Launch:
@@ -71,7 +72,7 @@ def test_a_sweep_runs_each_run_once(toy: Path, tmp_path: Path, log_lines: list[s
 
 
 def test_a_failing_baseline_leaves_its_point_alone(
-    toy: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+    toy: Path, tmp_path: Path, run_command: Command, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """The point and the other baselines are finished; the command ends with exit code 1 and names the baseline."""
 
@@ -80,10 +81,10 @@ def test_a_failing_baseline_leaves_its_point_alone(
 
     monkeypatch.setattr("longsumbench.models.baselines.system.Random.summarize", exhausted)
     words = ["model=lead", "model.length=5", "model.title=true,false"]
-    assert main(["run", "-m", *untrained(toy, tmp_path), *words]) == 1
+    output = run_command(1, "run", "-m", *untrained(toy, tmp_path), *words)
     models = sorted(run["key"]["model"] for run in records(tmp_path / "r").values())
     assert models == ["lead", "lead", "oracle"]
-    said = capsys.readouterr().err
+    said = output.err
     assert "2 runs: 2 done, 0 found finished, 0 failed" in said
     assert "1 of 2 points failed, the others are kept:" in said
     assert "\nmodel.title=True  baseline random: out of memory" in said
@@ -132,7 +133,7 @@ def test_joblib_gives_what_one_process_gives(
     said = capfd.readouterr().err
     assert "2 runs: 0 done, 2 found finished, 0 failed" in said
     assert said.count("already finished") == 2  # by this process: no other was started
-    logs = [path.read_text(encoding="utf-8") for path in (tmp_path / "many").rglob("points/*.log")]
+    logs = [path.read_text() for path in (tmp_path / "many").rglob("points/*.log")]
     assert ["already finished" in log for log in logs] == [False, False]
 
 
@@ -181,11 +182,15 @@ def test_overwrite_repeats_once_what_points_share(toy: Path, tmp_path: Path) -> 
     ],
 )
 def test_what_cannot_be_launched_is_one_line(
-    words: list[str], message: str, capsys: pytest.CaptureFixture[str], tmp_path: Path
+    words: list[str], message: str, run_command: Command, tmp_path: Path
 ) -> None:
     """A launcher, its setting, or a swept key that does not exist is wrong usage; no point is run."""
-    assert main(["run", "-m", "model=lead", f"results_dir={tmp_path / 'r'}", *words]) == 2
-    assert message in capsys.readouterr().err.splitlines()[-1]
+    assert (
+        message
+        in run_command(
+            2, "run", "-m", "model=lead", f"results_dir={tmp_path / 'r'}", *words
+        ).err.splitlines()[-1]
+    )
     assert not list(tmp_path.rglob("record.json"))
 
 
@@ -205,7 +210,7 @@ def test_settings_of_a_launcher(tmp_path: Path) -> None:
     """They come from its file, the file it extends, a folder of one's own, and the command line."""
     (tmp_path / "hydra" / "launcher").mkdir(parents=True)
     own = "defaults: [slurm_gpu, _self_]\npartition: ours\n"
-    (tmp_path / "hydra" / "launcher" / "ours.yaml").write_text(own, encoding="utf-8")
+    (tmp_path / "hydra" / "launcher" / "ours.yaml").write_text(own)
     words = [
         "hydra/launcher=ours",
         "hydra.launcher.mem_gb=8",

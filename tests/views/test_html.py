@@ -52,9 +52,9 @@ def test_a_missing_value_is_an_error() -> None:
 
 def test_the_wheel_has_all_templates_styles_and_scripts() -> None:
     """The patterns of pyproject.toml match every file that pages are made of."""
-    patterns = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["tool"][
-        "setuptools"
-    ]["package-data"]
+    patterns = tomllib.loads((ROOT / "pyproject.toml").read_text())["tool"]["setuptools"][
+        "package-data"
+    ]
     package = ROOT / "longsumbench"
     packed = {
         path

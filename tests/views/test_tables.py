@@ -145,7 +145,7 @@ def test_latex_compiles(tmp_path: Path) -> None:
     packages = r"\usepackage{adjustbox,booktabs,longtable,siunitx}"
     body = latex("pubmed_small", [NUMBERS, LONG])
     document = rf"\documentclass{{article}}{packages}\begin{{document}}{body}See \ref{{tab:pubmed_small-1}}.\end{{document}}"
-    (tmp_path / "table.tex").write_text(document, encoding="utf-8")
+    (tmp_path / "table.tex").write_text(document)
     command = ["pdflatex", "-interaction=nonstopmode", "-halt-on-error", "table.tex"]
     for _ in range(2):  # the second time, references are known
         done = subprocess.run(

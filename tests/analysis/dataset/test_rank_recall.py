@@ -7,9 +7,9 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 import pytest
+from support.commands import Command
 
 from longsumbench.analysis.dataset.rank_recall import KEPT, best_recalls, score_orders
-from longsumbench.cli.main import main
 from longsumbench.core import Scoring
 
 WORDS = ["ash", "birch", "cedar", "elm", "fir", "oak", "pine", "yew"]
@@ -48,7 +48,7 @@ def dataset(folder: Path, train: int = 30, title: bool = True) -> Path:
     ):
         if size:
             lines = (json.dumps(row) + "\n" for row in rows(size, title, start))
-            (folder / f"{name}.jsonl").write_text("".join(lines), encoding="utf-8")
+            (folder / f"{name}.jsonl").write_text("".join(lines))
     return folder
 
 
@@ -76,9 +76,7 @@ def test_examples_without_a_reference_are_counted(tmp_path: Path) -> None:
     assert "1 example left out: no reference" in found.render()
 
 
-def test_a_learned_ranker_beats_the_title(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_a_learned_ranker_beats_the_title(tmp_path: Path, run_command: Command) -> None:
     """Where useful paragraphs never name the title, tf-idf's five best leave them out; the learned one's do not.
 
     `--csv` holds the same means, with their intervals.
@@ -87,8 +85,7 @@ def test_a_learned_ranker_beats_the_title(
         f"dataset=jsonl dataset.path={dataset(tmp_path / 'texts')} rank=tfidf,lstm,none device=cpu"
     )
     ranker = "ranker.steps=60 ranker.dimension=16 ranker.vocabulary_size=300"
-    assert main(f"stats {words} {ranker} --csv {tmp_path / 'table.csv'}".split()) == 0
-    shown = capsys.readouterr().out
+    shown = run_command(0, *f"stats {words} {ranker} --csv {tmp_path / 'table.csv'}".split()).out
     table = pd.read_csv(tmp_path / "table.csv")
     assert table["ranker"].drop_duplicates().tolist() == ["none", "tfidf", "lstm"]
     assert sorted(table["best"].unique()) == list(KEPT)
@@ -123,12 +120,11 @@ def test_a_learned_ranker_beats_the_title(
     ],
 )
 def test_what_cannot_be_done_is_said(
-    words: str, code: int, message: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+    words: str, code: int, message: str, tmp_path: Path, run_command: Command
 ) -> None:
     """Bad words and unfit texts end with their exit code and one line, before anything is printed."""
     texts = dataset(tmp_path / "texts", train=0, title=False) if "TEXTS" in words else tmp_path
-    assert main(["stats", *words.replace("TEXTS", str(texts)).split()]) == code
-    output = capsys.readouterr()
+    output = run_command(code, "stats", *words.replace("TEXTS", str(texts)).split())
     assert output.out == ""
     assert len(output.err.splitlines()) == 1
     assert message in output.err

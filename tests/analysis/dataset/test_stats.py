@@ -1,12 +1,13 @@
 """What a dataset is like: hand-worked numbers, the same as other ways give them, and `longsumbench stats`."""
 
-import json
 import re
 from pathlib import Path
 
 import numpy as np
 import pandas as pd
 import pytest
+from support.commands import Command
+from support.json_files import read_json
 from support.toys import TINY, ToySplit, tiny_overrides, write_jsonl
 
 from longsumbench.analysis.dataset.report import DatasetReport
@@ -136,10 +137,10 @@ def test_a_system_tells_what_its_run_cuts(tmp_path: Path) -> None:
     words = [word for word in words if not word.startswith(("score.", "results_dir"))]
     assert main(["stats", *words, "--output", str(tmp_path / "out")]) == 0
     table = pd.read_csv(tmp_path / "out" / "stats.csv")
-    page = (tmp_path / "out" / "stats.md").read_text(encoding="utf-8")
+    page = (tmp_path / "out" / "stats.md").read_text()
     assert "What training would cut from the targets" in page
     (path,) = (tmp_path / "runs").glob("*/*/*/record.json")
-    of_run = json.loads(path.read_text(encoding="utf-8"))
+    of_run = read_json(path)
 
     def counted(what: str) -> dict[str, float]:
         rows = table[table["what"] == what]
@@ -159,7 +160,7 @@ def test_a_system_tells_what_its_run_cuts(tmp_path: Path) -> None:
     assert targets["cut"] == of_run["fit"]["targets_cut"] > 0
 
 
-def test_systems_side_by_side(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_systems_side_by_side(tmp_path: Path, run_command: Command) -> None:
     """Systems with the same tokenizer share a row of lengths; one that ranks by what it would have to learn says so.
 
     Whatever each one sees and cuts adds up to the whole.
@@ -167,8 +168,9 @@ def test_systems_side_by_side(tmp_path: Path, capsys: pytest.CaptureFixture[str]
     folder = write_jsonl(tmp_path / "texts")
     tiny = " ".join(f"model.{key}={value}" for key, value in TINY.items())
     words = f"dataset=jsonl dataset.path={folder} model=lead,random,trunc,flat_transformer scale=tiny {tiny} sample=5"
-    assert main(["stats", *words.split(), "--csv", str(tmp_path / "all.csv")]) == 0
-    shown = " ".join(capsys.readouterr().out.split())
+    shown = " ".join(
+        run_command(0, "stats", *words.split(), "--csv", tmp_path / "all.csv").out.split()
+    )
     assert (
         "tokens 1: tokens of trunc, flat_transformer, of a sample drawn by seed 1: 5 of 24" in shown
     )
@@ -207,23 +209,21 @@ def test_systems_side_by_side(tmp_path: Path, capsys: pytest.CaptureFixture[str]
     ],
 )
 def test_what_cannot_be_described_is_said(
-    words: str, code: int, message: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+    words: str, code: int, message: str, tmp_path: Path, run_command: Command
 ) -> None:
     """Bad words and unfit texts end with their exit code and one line, before anything is printed."""
     texts = write_jsonl(tmp_path / "texts", train=0, validation=0)
-    assert main(["stats", *words.replace("TEXTS", str(texts)).split()]) == code
-    output = capsys.readouterr()
+    output = run_command(code, "stats", *words.replace("TEXTS", str(texts)).split())
     assert output.out == ""
     assert len(output.err.splitlines()) == 1
     assert message in output.err
 
 
 def test_other_systems_are_described_if_one_cannot_be_loaded(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+    tmp_path: Path, run_command: Command
 ) -> None:
     """A system without its training split is left out with the reason; without any other it is an error."""
     texts = write_jsonl(tmp_path / "texts", train=0, validation=0)
-    assert main(["stats", "dataset=jsonl", f"dataset.path={texts}", "model=lead,oracle"]) == 0
-    output = capsys.readouterr()
+    output = run_command(0, "stats", "dataset=jsonl", f"dataset.path={texts}", "model=lead,oracle")
     assert re.search(r"^oracle ", output.out, re.MULTILINE)
     assert "left out: lead: model.length=train needs a train split" in output.err

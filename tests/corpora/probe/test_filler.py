@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from support.json_files import write_rows
 
 from longsumbench.cache.artifacts import ArtifactCache
 from longsumbench.core import DatasetSettings, Example, registry
@@ -40,9 +41,7 @@ def write_corpus(
             numbers = range(document * SENTENCES, (document + 1) * SENTENCES)
             text = "\n\n".join(sentence(split, number) for number in numbers)
             rows.append({"id": f"{split}{document}", "document": text, "summary": "A summary."})
-        (folder / f"{split}.jsonl").write_text(
-            "".join(json.dumps(row) + "\n" for row in rows), encoding="utf-8"
-        )
+        write_rows(folder / f"{split}.jsonl", rows)
     return folder
 
 
@@ -98,7 +97,7 @@ def test_what_is_left_out_is_counted(
 ) -> None:
     """The record has the counts by split, the filler and its licence; one line has the sums."""
     folder = write_corpus(tmp_path / "texts")
-    with (folder / "test.jsonl").open("a", encoding="utf-8") as file:
+    with (folder / "test.jsonl").open("a") as file:
         text = "The market is open on Sundays. It goes to show that it works. Short."
         file.write(json.dumps({"id": "more", "document": text, "summary": "A summary."}) + "\n")
     texts = fill(folder, stages, document_length=64)

@@ -308,10 +308,10 @@ def test_the_page_shows_what_chance_gives(tested: list[Example]) -> None:
     names: dict[str, Any] = {}
     exec(code, names)  # noqa: S102 - it is the project's own
     assert names["example"] == tested[0]
-    words = " ".join(PAGE.read_text(encoding="utf-8").split())
+    words = " ".join(PAGE.read_text().split())
     for key, kind in TYPE_NAMES.items():
         assert f"{kind} {names['guessed'][key]}" in words
 
 
 def _blocks_of_page() -> list[str]:
-    return re.findall(r"```(?:text|python)\n(.*?)```", PAGE.read_text(encoding="utf-8"), re.DOTALL)
+    return re.findall(r"```(?:text|python)\n(.*?)```", PAGE.read_text(), re.DOTALL)

@@ -12,6 +12,7 @@ import datasets
 import huggingface_hub
 import pytest
 from support.hub import offer_on_hub
+from support.json_files import read_json, write_json
 from support.waiting import PATIENCE
 
 from longsumbench.cache.artifacts import ArtifactCache
@@ -163,9 +164,9 @@ def test_offline_with_the_librarys_copy(
     source = next((tmp_path / "made").rglob("dataset_info.json")).parent
     folder.parent.mkdir(parents=True)
     source.rename(folder)
-    info = json.loads((folder / "dataset_info.json").read_text())
+    info = read_json(folder / "dataset_info.json")
     info.update(builder_name="parquet", dataset_name="arxiv-summarization", config_name="section")
-    (folder / "dataset_info.json").write_text(json.dumps(info))
+    write_json(folder / "dataset_info.json", info)
     for file in folder.glob("json-*.arrow"):
         file.rename(folder / file.name.replace("json-", "arxiv-summarization-"))
     monkeypatch.setattr(datasets.config, "HF_DATASETS_CACHE", own_library_cache)

@@ -158,13 +158,11 @@ def test_what_has_nothing_to_read_is_named(tmp_path: Path, stages: ArtifactCache
 def test_settings_that_do_not_fit(
     settings: Mapping[str, Any],
     expected: str,
-    tmp_path: Path,
+    here: Path,
     stages: ArtifactCache,
-    monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     """A setting that the dataset has no use for is an error of usage."""
-    write(tmp_path / "test.jsonl", [row(1)])
-    monkeypatch.chdir(tmp_path)
+    write(here / "test.jsonl", [row(1)])
     with pytest.raises(UsageError, match=expected):
         load_texts(DatasetSettings(**settings), stages)
 

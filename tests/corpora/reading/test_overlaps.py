@@ -1,12 +1,12 @@
 """Examples that are in two splits: counted, reported, an error where that is asked for."""
 
-import json
 from functools import partial
 from pathlib import Path
 from typing import Any
 
 import pytest
 from hypothesis import given, strategies as st
+from support.json_files import write_json, write_rows
 from support.reading import read_texts
 
 from longsumbench.cache.artifacts import ArtifactCache
@@ -60,7 +60,7 @@ def written(folder: Path, splits: dict[str, dict[str, str]]) -> Path:
         rows = (
             {"id": identity, "document": text, "summary": "S."} for identity, text in texts.items()
         )
-        (folder / f"{split}.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
+        write_rows(folder / f"{split}.jsonl", rows)
     return folder
 
 
@@ -115,7 +115,7 @@ def test_an_annotation_in_two_splits_is_an_overlap(
     tested = {**MEETING, "id": "n", "document": "Two.", **changes}
     trained = {**MEETING, "summary": changes.get("summary") or MEETING["summary"]}
     for split, row in {"train": trained, "test": tested}.items():
-        (tmp_path / f"{split}.jsonl").write_text(json.dumps(row))
+        write_json(tmp_path / f"{split}.jsonl", row)
     overlaps = read(tmp_path, stages).facts.get("overlaps", {})
     assert overlaps.get("test in train", {}).get("same_reference", 0) == count
 

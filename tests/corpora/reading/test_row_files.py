@@ -109,13 +109,11 @@ def test_a_folder_of_pairs_has_a_row_per_name(tmp_path: Path, stages: ArtifactCa
     for folder in ("texts", "references", "decoded"):
         (tmp_path / folder).mkdir()
     for row, output in zip(TEXTS, OUTPUTS, strict=True):
-        (tmp_path / "texts" / f"{row['id']}.txt").write_text(row["document"], encoding="utf-8")
-        (tmp_path / "references" / f"{row['id']}.txt").write_text(row["summary"], encoding="utf-8")
-        (tmp_path / "decoded" / f"{row['id']}.txt").write_text(
-            output["prediction"], encoding="utf-8"
-        )
+        (tmp_path / "texts" / f"{row['id']}.txt").write_text(row["document"])
+        (tmp_path / "references" / f"{row['id']}.txt").write_text(row["summary"])
+        (tmp_path / "decoded" / f"{row['id']}.txt").write_text(output["prediction"])
     lines = tmp_path / "test.csv"
-    lines.write_text(as_csv(TEXTS), encoding="utf-8")
+    lines.write_text(as_csv(TEXTS))
     expected = read(lines, stages).fingerprint
     lines.unlink()
     assert read(tmp_path, stages).fingerprint == expected
@@ -128,9 +126,9 @@ def test_a_folder_of_pairs_has_a_row_per_name(tmp_path: Path, stages: ArtifactCa
 def test_empty_columns_without_a_name_are_left_out(tmp_path: Path) -> None:
     """A spreadsheet adds such columns at the end; two of them with values are ambiguous."""
     path = tmp_path / "out.csv"
-    path.write_text("id,prediction,summary,,\na,x y,x z,,\n", encoding="utf-8")
+    path.write_text("id,prediction,summary,,\na,x y,x z,,\n")
     assert [pair.prediction for pair in read_pairs(path).pairs] == ["x y"]
-    path.write_text("id,prediction,summary,,\na,x y,x z,1,2\n", encoding="utf-8")
+    path.write_text("id,prediction,summary,,\na,x y,x z,1,2\n")
     with pytest.raises(DataError, match="a column is given twice"):
         read_pairs(path)
 
@@ -138,7 +136,7 @@ def test_empty_columns_without_a_name_are_left_out(tmp_path: Path) -> None:
 def test_parts_of_a_split_are_read_together(tmp_path: Path, stages: ArtifactCache) -> None:
     """One part, or the folder, is the whole split in the order of the parts; without a part nothing is read."""
     whole = tmp_path / "whole.csv"
-    whole.write_text(as_csv(TEXTS), encoding="utf-8")
+    whole.write_text(as_csv(TEXTS))
     first, second = (tmp_path / f"test-0000{number}-of-00002.parquet" for number in (0, 1))
     pd.DataFrame(TEXTS[:1]).to_parquet(first)
     for path in (first, tmp_path):
@@ -218,7 +216,7 @@ def test_what_was_recognized_is_one_line(
         ),
         ("id,document,summary\n1,One two.,Two.\n", []),
     ):
-        path.write_text(content, encoding="utf-8")
+        path.write_text(content)
         read(path, stages)
         assert [logged for logged in log_lines if logged.startswith("a.csv")] == line
         log_lines.clear()
@@ -240,7 +238,7 @@ BAD_JSON = {
 def test_an_object_that_is_ambiguous_or_no_text_is_refused(line: str, tmp_path: Path) -> None:
     """A key twice, on any level, and half a character are named with file and line, for texts and for outputs."""
     path = tmp_path / "a.jsonl"
-    path.write_text(f'{{"id": "z", "prediction": "x"}}\n{line}\n', encoding="utf-8")
+    path.write_text(f'{{"id": "z", "prediction": "x"}}\n{line}\n')
     with pytest.raises(DataError) as problem:
         read_pairs(path, path)
     assert str(problem.value).startswith(f"{path}:2: ")

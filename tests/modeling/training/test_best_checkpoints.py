@@ -8,6 +8,7 @@ import pandas as pd
 import pytest
 import torch
 from safetensors.torch import load_file
+from support.commands import Command
 from support.toys import TINY, TINY_FOR_ALL, ToySplit, tiny_overrides, tiny_recipe, write_jsonl
 from support.trainings import fit, mean_validation_loss, restless, weights
 
@@ -133,14 +134,12 @@ RECIPE = ["baselines=false", "decode.evidence=2", "train.keep_best=2", "train.ev
 RECIPE += ["train.learning_rate=0.005", "train.optimizer=adam"]  # it learns some words
 
 
-def test_a_run_averages_the_scores_of_its_checkpoints(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_a_run_averages_the_scores_of_its_checkpoints(tmp_path: Path, run_command: Command) -> None:
     """Each checkpoint has summaries and scores of its own, and the run has their mean."""
     runs = Runs(tmp_path)
     assert runs.run() == 0
     folder, board = runs.folder, runs.results / "leaderboard"
-    assert "; mean of 2 checkpoints;" in (board / "jsonl.md").read_text(encoding="utf-8")
+    assert "; mean of 2 checkpoints;" in (board / "jsonl.md").read_text()
     assert [name for name in runs.outcome() if "predictions" in name] == [
         "predictions-2.jsonl",
         "predictions.jsonl",
@@ -157,9 +156,9 @@ def test_a_run_averages_the_scores_of_its_checkpoints(
     f = [checkpoint.means["rougeLsum_f"] for checkpoint in run.evaluation.checkpoints]
     assert run.evaluation.scores["rougeLsum"].f == pytest.approx(sum(f) / 2)
     assert {path.stem for path in (folder / "evidence").iterdir()} == {"0", "1"}
-    capsys.readouterr()
-    assert main(["inspect", str(folder), "0", "--results-dir", str(runs.results)]) == 0
-    page = Path(capsys.readouterr().out.splitlines()[-1]).read_text(encoding="utf-8")
+    page = Path(
+        run_command(0, "inspect", folder, "0", "--results-dir", runs.results).out.splitlines()[-1]
+    ).read_text()
     assert f"R-1 {100 * one['rouge1_f'].iloc[0]:.1f}" in page  # of the summary that is shown
 
 

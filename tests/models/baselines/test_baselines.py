@@ -185,13 +185,6 @@ def test_lexrank_chooses_sentences_in_the_order_of_the_source() -> None:
     assert summary.truncation == Truncation(5, 5)
 
 
-def test_lexrank_of_sentences_is_the_ranker_of_that_name() -> None:
-    """Both score and choose alike, across documents."""
-    for length in ("2", "6", "11", "99"):
-        ranker = RankedExtract(RankedExtractConfig(rank="lexrank", length=length))
-        assert texts(LexRank(LexRankConfig(length=length)), CLUSTER) == texts(ranker, CLUSTER)
-
-
 def test_worked_lexrank_of_paragraphs() -> None:
     """Best first is the paragraph like two others, then the one like none (1/4, the mean), then those two."""
     (summary,) = LexRank(LexRankConfig(unit="paragraph", length="99")).summarize(

@@ -100,7 +100,7 @@ def test_a_marker_counts_at_the_beginning(marker: str) -> None:
 @pytest.mark.skipif(not PAPER.is_file(), reason=SHARED_FOLDER)
 def test_the_markers_are_in_the_papers_order() -> None:
     """The list is the appendix's, word for word."""
-    text = PAPER.read_text(encoding="utf-8")
+    text = PAPER.read_text()
     listed = text[
         text.index("again, also, another") : text.index("the day before") + len("the day before")
     ]

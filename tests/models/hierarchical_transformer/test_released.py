@@ -4,7 +4,6 @@ Their beam search keeps a finished hypothesis in the beam and extends it further
 searches write the same ids; of what theirs found with beams, the test compares the score.
 """
 
-import json
 import re
 from functools import cache
 from typing import Any
@@ -12,6 +11,7 @@ from typing import Any
 import pytest
 import torch
 from safetensors.torch import load_file
+from support.json_files import read_json
 from support.parity import assert_close, check_gradients, load_tensors, parity_folder, parity_marks
 from torch import Tensor
 
@@ -71,9 +71,7 @@ def flat(case: str) -> str:
 @cache
 def meta(case: str) -> dict[str, Any]:
     """Return the description of a case's network: sizes, losses, norms of gradients, searches."""
-    content: dict[str, Any] = json.loads(
-        (FOLDER / f"{flat(case)}meta.json").read_text(encoding="utf-8")
-    )
+    content: dict[str, Any] = read_json(FOLDER / f"{flat(case)}meta.json")
     return content
 
 

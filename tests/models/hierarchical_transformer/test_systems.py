@@ -115,34 +115,6 @@ def test_reading_more_is_not_trained_again(tmp_path: Path) -> None:
     assert len(list((tmp_path / "checkpoint").glob("*/fit.json"))) == 1
 
 
-def test_paragraphs_are_ranked_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Points that differ in what is done with the ranked paragraphs share their orders."""
-    # Each sentence is a paragraph of its own.
-    examples = []
-    for toy in ToySplit.of("train", 12):
-        example = cluster(tuple(toy.sentences()), title=toy.title)
-        examples.append(replace(example, id=toy.id, references=toy.references))
-    train, stages, recipe = (
-        ToySplit("train", examples),
-        ArtifactCache(tmp_path),
-        tiny_recipe(max_steps=1),
-    )
-    lengths = zip(NAMES, (12, 20, 30), strict=True)
-    systems = [build_tiny(name, rank="lstm", input_length=length) for name, length in lengths]
-    asked: list[str] = []
-    for system in systems:
-        order = system.reader.ranking.order
-
-        def counted(example: Example, texts: Any, order: Any = order) -> list[int]:
-            asked.append(example.id)
-            found: list[int] = order(example, texts)
-            return found
-
-        monkeypatch.setattr(system.reader.ranking, "order", counted)
-        system.fit(FitContext(train, None, recipe, stages))
-    assert asked == train.ids
-
-
 CHANGES: dict[str, Any] = {
     "rank": "tfidf",
     "unit": "section",

@@ -1,12 +1,12 @@
 """Starting from a checkpoint: a tiny BART, written by the library, takes the place of those of the hub."""
 
-import json
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import pytest
 import torch
+from support.json_files import read_json, write_json
 from support.pagesum_networks import (
     DECODINGS,
     PAD,
@@ -192,8 +192,8 @@ def told_otherwise(**described: Any) -> Callable[[Path], Path]:
     """Return what writes a BART whose description is not that of its weights."""
 
     def write(folder: Path) -> Path:
-        config = json.loads((write_bart(folder) / "config.json").read_text())
-        (folder / "config.json").write_text(json.dumps({**config, **described}))
+        config = read_json(write_bart(folder) / "config.json")
+        write_json(folder / "config.json", {**config, **described})
         return folder
 
     return write

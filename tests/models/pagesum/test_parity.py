@@ -5,13 +5,13 @@ stop earlier; the installed library's do not. Where that leads to another sequen
 the score that theirs has under their rules; it does so for all others, too.
 """
 
-import json
 from functools import cache
 from typing import Any
 
 import pytest
 import torch
 from safetensors.torch import load_file
+from support.json_files import read_json
 from support.parity import assert_close, check_gradients, load_tensors, parity_folder, parity_marks
 from torch import Tensor
 
@@ -34,7 +34,7 @@ START, PAD, END = 0, 1, 2  # `<s>`, padding, `</s>`
 @cache
 def meta() -> dict[str, Any]:
     """Return the vectors' description: sizes, losses, norms of gradients, searches."""
-    content: dict[str, Any] = json.loads((FOLDER / "meta.json").read_text(encoding="utf-8"))
+    content: dict[str, Any] = read_json(FOLDER / "meta.json")
     return content
 
 

@@ -13,7 +13,7 @@ from support.toys import ToySplit, example, fit_tiny
 from transformers import PreTrainedTokenizerBase
 
 from longsumbench.cache.artifacts import ArtifactCache
-from longsumbench.core import Cut, Decoding, Document, Example, Section
+from longsumbench.core import Decoding, Document, Example, Section
 from longsumbench.errors import UsageError
 from longsumbench.modeling.tokenizer import token_texts, train_tokenizer
 from longsumbench.modeling.unit_reader import collate_units
@@ -77,16 +77,6 @@ NOTHING = text_of()
 def test_pages_by_hand(one: Example, settings: dict[str, Any], expected: list[str]) -> None:
     """Every page is between its special tokens; the release fills up with ".", the default leaves pages absent."""
     assert pages_of(one, **settings)[0] == expected
-
-
-def test_what_does_not_fit_is_in_the_ledger() -> None:
-    """Sections after the last page are cut by max_pages, what has no room on its page by page_size; no name counts."""
-    _, units = pages_of(PAPER, locality="discourse", max_pages=2, page_size=6)
-    assert units.words == (0, 1)  # "aa" has room for half of it
-    assert units.documents == (0, 0)
-    assert (units.truncation.tokens, units.truncation.words) == (10, PAPER.source_words())
-    assert units.truncation.cuts == (Cut("page_size", 3, 2), Cut("max_pages", 4, 2))
-    assert pages_of(PAPER, locality="discourse")[1].documents == (0, 0, 1)
 
 
 def test_an_extract_is_made_of_the_most_confident_pages(stages: ArtifactCache) -> None:

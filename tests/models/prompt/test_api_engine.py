@@ -25,7 +25,6 @@ from support.api_server import (
 from support.tiny_causal import causal_folder, write_causal
 from support.waiting import wait_until
 
-from longsumbench.cache.artifacts import CACHE_VARIABLE
 from longsumbench.cache.request_cache import REQUESTS, RequestCache
 from longsumbench.core import Answer, Decoding
 from longsumbench.errors import EnvironmentProblem, SuiteError, UsageError
@@ -38,11 +37,10 @@ KEY = "sk-0a1b2c3d4e5f"
 
 
 @pytest.fixture(autouse=True)
-def request_cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+def request_cache(empty_cache: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """Return the request cache of this test alone; nothing waits before a retry."""
-    monkeypatch.setenv(CACHE_VARIABLE, str(tmp_path / "cache"))
     monkeypatch.setattr("longsumbench.models.prompt.api_engine.FIRST_WAIT", 0.0)
-    return tmp_path / "cache" / REQUESTS
+    return empty_cache / REQUESTS
 
 
 def texts(answers: Iterable[Answer]) -> list[str]:
@@ -325,18 +323,12 @@ def test_a_key_in_several_parts_is_removed(monkeypatch: pytest.MonkeyPatch) -> N
         assert texts(ask(open_api(server.base_url), [0])) == ["Your key: <key>, as sent."]
 
 
-@pytest.mark.parametrize(
-    "key",
-    [
-        "line\nbreak",
-    ],
-)
-def test_an_impossible_key_is_refused(key: str, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_an_impossible_key_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
     """A key that no HTTP header can have is refused without showing it."""
-    monkeypatch.setenv(KEY_VARIABLE, key)
+    monkeypatch.setenv(KEY_VARIABLE, "line\nbreak")
     with pytest.raises(UsageError, match=KEY_VARIABLE) as caught:
         open_api("http://127.0.0.1:9/v1")
-    assert key not in str(caught.value)
+    assert "break" not in str(caught.value)
 
 
 def test_errors_of_the_server_name_what_to_correct(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -413,7 +405,7 @@ def test_a_missing_package_is_named_with_its_extra(monkeypatch: pytest.MonkeyPat
 def test_a_damaged_request_cache_is_named(tmp_path: Path) -> None:
     """A file that is no database is one line that names it."""
     path = tmp_path / "requests.sqlite"
-    path.write_text("not a database" * 100, encoding="utf-8")
+    path.write_text("not a database" * 100)
     with pytest.raises(EnvironmentProblem, match=r"requests\.sqlite"):
         RequestCache(path)
 

@@ -15,12 +15,12 @@ from typing import Any
 
 import pytest
 from support.api_server import KEY_VARIABLE, PASSING_FAULTS, ApiServer, api_server, stored_answers
+from support.commands import Command
 from support.processes import start_python
 from support.tiny_causal import write_causal
 from support.toys import WORDS, example, write_jsonl
 from support.waiting import wait_until
 
-from longsumbench.cache.artifacts import CACHE_VARIABLE
 from longsumbench.cache.request_cache import REQUESTS
 from longsumbench.cli.main import main
 from longsumbench.leaderboards.comparability import comparison_key
@@ -36,11 +36,10 @@ COMMAND = (
 
 
 @pytest.fixture(autouse=True)
-def cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+def cache(empty_cache: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """Return the cache of this test alone; nothing waits before a retry."""
-    monkeypatch.setenv(CACHE_VARIABLE, str(tmp_path / "cache"))
     monkeypatch.setattr("longsumbench.models.prompt.api_engine.FIRST_WAIT", 0.0)
-    return tmp_path / "cache"
+    return empty_cache
 
 
 def run_words(folder: Path, base_url: str, *more: str, examples: int = 4) -> list[str]:
@@ -54,9 +53,7 @@ def run_words(folder: Path, base_url: str, *more: str, examples: int = 4) -> lis
 
 def predictions(folder: Path) -> list[str]:
     (path,) = (folder / "results" / "runs").rglob("predictions.jsonl")
-    return [
-        json.loads(line)["prediction"] for line in path.read_text(encoding="utf-8").splitlines()
-    ]
+    return [json.loads(line)["prediction"] for line in path.read_text().splitlines()]
 
 
 def test_faults_and_a_kill_cost_no_answer(tmp_path: Path, cache: Path) -> None:
@@ -103,14 +100,13 @@ def refuses_third(server: ApiServer, folder: Path, fault: object) -> list[str]:
 
 @pytest.mark.parametrize("kind", UNANSWERABLE)
 def test_an_example_without_an_answer_stops_the_run(
-    kind: str, tmp_path: Path, cache: Path, capsys: pytest.CaptureFixture[str]
+    kind: str, tmp_path: Path, cache: Path, run_command: Command
 ) -> None:
     """The last line names the example, after all others were answered; the same command asks only for that one."""
     fault, code = UNANSWERABLE[kind]
     with api_server() as server:
         words = refuses_third(server, tmp_path, fault)
-        assert main(words) == code
-        last = capsys.readouterr().err.strip().splitlines()[-1]
+        last = run_command(code, *words).err.strip().splitlines()[-1]
         assert f"no answer about 1 example, '{THIRD}' (decode.failed=stop)" in last
         assert "decode.failed=empty" in last
         assert len(server.answered) == stored_answers(cache / REQUESTS) == 3
@@ -120,15 +116,15 @@ def test_an_example_without_an_answer_stops_the_run(
 
 
 def test_examples_without_an_answer_are_scored_as_chosen(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+    tmp_path: Path, run_command: Command
 ) -> None:
     """As empty summaries they score 0; left out, they are in no mean, and the rows are not ranked together."""
     with api_server(answer=lambda messages: " ".join(WORDS)) as server:
         words = refuses_third(server, tmp_path, (400, "no"))
         for choice in ("empty", "leave_out"):
-            assert main([*words, f"decode.failed={choice}"]) == 0
+            output = run_command(0, *words, f"decode.failed={choice}")
             said = f"no answer about 1 example, '{THIRD}' (decode.failed={choice})"
-            assert said in capsys.readouterr().err
+            assert said in output.err
         server.fault = lambda number: None
         assert main(words) == 0
     records = Results(tmp_path / "results").records("jsonl")
@@ -142,14 +138,11 @@ def test_examples_without_an_answer_are_scored_as_chosen(
     assert comparison_key(empty) == comparison_key(whole) != comparison_key(left_out)
 
 
-def test_a_run_without_any_answer_is_not_scored(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_a_run_without_any_answer_is_not_scored(tmp_path: Path, run_command: Command) -> None:
     """A wrong setting of the server gives no row of zeros; once it is corrected, the same command asks again."""
     with api_server(fault=lambda number: (400, "no")) as server:
         words = [*run_words(tmp_path, server.base_url), "decode.failed=empty"]
-        assert main(words) == 3
-        assert "no example has an answer: correct" in capsys.readouterr().err
+        assert "no example has an answer: correct" in run_command(3, *words).err
         server.fault = lambda number: None
         assert main(words) == 0
     assert all(predictions(tmp_path))

@@ -5,9 +5,8 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
-from hypothesis import strategies as st
 from support.language_models import EchoEngine, chat_tokenizer, prompted, text_example
-from support.toys import WORDS, ToySplit, tiny_recipe
+from support.toys import ToySplit, tiny_recipe
 
 from longsumbench.cache.artifacts import ArtifactCache
 from longsumbench.core import (
@@ -29,14 +28,6 @@ from longsumbench.models.prompt.system import PromptSystem
 
 API = {"engine": "api", "tokenizer": "gpt2"}
 KEEP = Decoding(keep_inputs="all", device="cpu")
-SENTENCES = st.lists(
-    st.sampled_from([*WORDS, "naïve", "{document}", "{query}"]), min_size=1, max_size=8
-).map(lambda words: " ".join(words) + ".")
-DOCUMENTS = st.lists(
-    st.lists(st.lists(SENTENCES, min_size=1, max_size=4), min_size=1, max_size=4),
-    min_size=1,
-    max_size=3,
-)
 
 
 def summarize(system: PromptSystem, *examples: Example, decoding: Decoding = KEEP) -> list[Summary]:
@@ -57,16 +48,6 @@ def kept_text(sent: str, name: str, query: str | None) -> str:
     assert sent.startswith(before)
     assert sent.endswith(after)
     return sent[len(before) : len(sent) - len(after)]
-
-
-def test_answers_that_do_not_get_shorter_end() -> None:
-    """If the answers about parts are as long as the parts, they are the summary, and it is not complete."""
-    engine = EchoEngine(reply=lambda text: kept_text(text, "document", None))
-    system = prompted(engine, reading="stages", input_length=220, decode_length=9_000)
-    paragraphs = [[f"{word} " * 20 + "end."] for word in WORDS]
-    (summary,) = summarize(system, text_example(paragraphs))
-    assert summary.text.split() == " ".join(paragraph[0] for paragraph in paragraphs).split()
-    assert not summary.complete
 
 
 def test_thinking_that_the_template_begins() -> None:

@@ -10,7 +10,6 @@ from support.tiny_causal import causal_folder
 from support.toys import WORDS, write_jsonl
 from transformers import AutoTokenizer
 
-from longsumbench.cache.artifacts import CACHE_VARIABLE
 from longsumbench.cli.main import main
 from longsumbench.core import Answer, Decoding, Example, LanguageModel, Summary
 from longsumbench.errors import UsageError
@@ -19,15 +18,10 @@ from longsumbench.models.prompt.system import PromptSystem
 from longsumbench.models.prompt.transformers_engine import TransformersEngine
 from longsumbench.runs.evidence import write_evidence
 
+pytestmark = pytest.mark.usefixtures("empty_cache")
 SERVED = ("beginning", "ending", "ends", "whole", "select", "segments", "stages", "refine")
 SEVERAL = ("segments", "stages", "refine")
 ODD = "odd"  # begins all sentences of the second example
-
-
-@pytest.fixture(autouse=True)
-def cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Use a cache of this test alone."""
-    monkeypatch.setenv(CACHE_VARIABLE, str(tmp_path / "cache"))
 
 
 def examples() -> list[Example]:

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 import pytest
-from support.commands import Typed, typed
+from support.commands import Typed
 from support.language_models import EchoEngine, prompted, text_example
 from support.run_records import record
 from support.stored_runs import store
@@ -22,7 +22,7 @@ from support.toys import (
     write_jsonl,
 )
 
-from longsumbench.cache.artifacts import CACHE_VARIABLE, ArtifactCache
+from longsumbench.cache.artifacts import ArtifactCache
 from longsumbench.cli.main import main
 from longsumbench.core import Decoding, FitContext
 from longsumbench.errors import UsageError
@@ -32,7 +32,6 @@ from longsumbench.runs.plan import plan
 from longsumbench.runs.record import ImportedOutputs
 from longsumbench.runs.results import Results
 
-__all__ = ["typed"]
 DECODING = Decoding(device="cpu", evidence="all")
 
 
@@ -122,6 +121,15 @@ def test_a_checkpoint_has_the_runs_system(scorer: Any, tmp_path: Path) -> None:
     np.testing.assert_allclose(loaded.scores(source, snippets, ""), before, rtol=1e-5)
 
 
+def test_a_text_without_words_needs_no_scorer(scorer: Any) -> None:
+    """An empty text has an empty summary and empty evidence."""
+    system = selecting(scorer, reading="select")
+    (summary,) = system.summarize([text_example([[" "]])], DECODING)
+    assert summary.text == ""
+    assert summary.evidence is not None
+    assert summary.evidence.texts["unit"] == ()
+
+
 def prompt_words(results: Path, selector: object, *more: str) -> list[str]:
     """Return the words of a prompted run that selects snippets."""
     settings = ["reading=select", "length=20", "decode_length=40", "input_length=230"]
@@ -152,7 +160,6 @@ def test_a_run_is_the_same_however_it_is_named(tmp_path: Path) -> None:
 
 BAD_RUNS = {
     "nothing": r"^model\.selector=nothing is neither a ranker .* nor a run: no finished run",
-    "lead": r"^model\.selector=lead0 is a run of 'lead', which scores no snippets: choose",
     "trunc": r"^model\.selector=trunc0 is a run of 'trunc', which scores no snippets: choose",
     "seal": r"^model\.selector=seal0 .* has imported outputs of seal and no system",
 }
@@ -162,8 +169,7 @@ BAD_RUNS = {
 def test_a_run_that_cannot_select_is_refused(name: str, tmp_path: Path) -> None:
     """The line names the setting, and what is wrong with the run."""
     imported = ImportedOutputs("out.jsonl", "0", "a paper")
-    store(tmp_path, record("lead", 20), record("trunc", 20))
-    store(tmp_path, replace(record("seal", 30), imported=imported))
+    store(tmp_path, record("trunc", 20), replace(record("seal", 30), imported=imported))
     selector = name if name == "nothing" else f"{name}0"
     with pytest.raises(UsageError, match=BAD_RUNS[name]):
         plan(prompt_words(tmp_path, selector))
@@ -176,11 +182,11 @@ def test_an_encoder_is_refused_where_a_run_selects(tmp_path: Path) -> None:
         plan(prompt_words(tmp_path, "ea0", "model.rank_checkpoint=anything"))
 
 
+@pytest.mark.usefixtures("empty_cache")
 def test_a_finished_run_selects_until_its_checkpoint_is_damaged(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, typed: Typed
+    tmp_path: Path, typed: Typed
 ) -> None:
     """A run reads by the scorer of another; without its weights it ends in one line, and what is finished stays."""
-    monkeypatch.setenv(CACHE_VARIABLE, str(tmp_path / "cache"))
     data, results = write_jsonl(tmp_path / "texts", test=2), tmp_path / "results"
     texts = [f"dataset.path={data}", "baselines=false", "score.resamples=100", "device=cpu"]
     of_trunc = ("model=trunc", "model.input_length=48")

@@ -7,19 +7,13 @@ from itertools import pairwise
 
 import pytest
 from hypothesis import given, settings, strategies as st
-from support.language_models import chat_tokenizer, text_example
-from support.toys import WORDS
+from support.language_models import DOCUMENTS, PARAGRAPHS, SENTENCES, chat_tokenizer, text_example
 
 from longsumbench.core import Document, Example, Message, Section
 from longsumbench.modeling.units import EncodedSentence, pack_sentences
 from longsumbench.models.prompt.source_text import GAP_MARK, LongText, Passage, PromptRoom, Span
 
 TOKENIZERS = ("trained", "words")
-SENTENCES = st.lists(
-    st.sampled_from([*WORDS, "naïve", "🦜", "a{b}", "—", "3.5"]), min_size=1, max_size=8
-).map(lambda words: " ".join(words) + ".")
-PARAGRAPHS = st.lists(st.lists(SENTENCES, min_size=1, max_size=4), min_size=1, max_size=5)
-DOCUMENTS = st.lists(PARAGRAPHS, min_size=1, max_size=3)
 WITH_EMPTY = st.lists(st.lists(SENTENCES | st.sampled_from(["", " "]), max_size=4), max_size=4)
 BEFORE, AFTER = "Read this:\n", "\nSummarize it."
 FEW = settings(max_examples=40)
@@ -253,24 +247,3 @@ def test_overlapping_spans_are_counted_once(
     ledger = text.ledger(spans)
     for units, seen in ((text.offsets, ledger.tokens_seen), (words, ledger.words_seen)):
         assert seen == sum(places.issuperset(range(*unit)) for unit in units)
-
-
-def test_no_room_keeps_nothing() -> None:
-    """Where not even one token of the text fits, nothing is kept and there are no parts."""
-    text = long_text("words", [["kadan kadan."]])
-    for tokens in (0, -3):
-        room = room_of("words", tokens)
-        assert text.shortened("beginning", room) == []
-        assert text.parts(room) == []
-        assert text.best(text.snippets(5), [0], room) == []
-    ledger = text.ledger([])
-    assert (ledger.tokens_seen, ledger.words_seen) == (0, 0)
-
-
-def test_summaries_are_joined_line_by_line() -> None:
-    """The summaries of parts become a text with a paragraph for each of their lines."""
-    passage = Passage.of_summaries(["- One.\n- Two. Three.", "", "Four.\n"])
-    assert passage.text == "- One.\n\n- Two. Three.\n\nFour."
-    assert len(passage.paragraphs) == 3
-    start, end = passage.sentences[-1]
-    assert passage.text[start:end] == "Four."

@@ -1,6 +1,5 @@
 """Language models of transformers: their answers are those of `generate`, alone as in a batch; bad ones are refused."""
 
-import json
 import re
 import shutil
 from collections.abc import Sequence
@@ -11,6 +10,7 @@ from typing import Any
 import pytest
 import torch
 from safetensors.torch import load_file, save_file
+from support.json_files import change_json
 from support.tiny_bert import write_bert
 from support.tiny_causal import ARCHITECTURES, causal_folder, write_causal
 from support.tiny_seq2seq import write_seq2seq
@@ -96,34 +96,6 @@ def test_answers_are_those_of_generate(search: str, folder: Path) -> None:
         by_hand(folder, one.messages, **plain) for one in REQUESTS
     ]
     assert len({one.text for one in answers}) == len(REQUESTS)
-
-
-def step_by_step(opened: TransformersEngine, prompt: list[int], penalty: float | None) -> str:
-    """Return 12 tokens, the likeliest each; written ones are left out, or their scores lowered by a factor."""
-    written: list[int] = []
-    for _ in range(12):
-        scores = opened.network(torch.tensor([prompt + written])).logits[0, -1].clone()
-        for token in set(written):
-            factor = (penalty or 1) ** (1 if scores[token] < 0 else -1)
-            scores[token] = -torch.inf if penalty is None else scores[token] * factor
-        written.append(int(scores.argmax()))
-        if written[-1] in opened.ends:
-            break
-    return str(opened.tokenizer.decode(written, skip_special_tokens=True))
-
-
-@pytest.mark.parametrize(("name", "value"), [("no_repeat_ngram", 1), ("repetition_penalty", 1.5)])
-def test_repetitions_are_those_of_the_answer(name: str, value: Any, folder: Path) -> None:
-    """Tokens of the answer are penalized and those of the prompt are not; alone as in a batch."""
-    opened, decoding = engine(folder), replace(GREEDY, **{name: value})
-    answers = list(opened.answer(REQUESTS, decoding))
-    assert [answer for one in REQUESTS for answer in opened.answer([one], decoding)] == answers
-    with torch.inference_mode():
-        prompts = [chat_ids(opened.tokenizer, one.messages, opened.config) for one in REQUESTS]
-        penalty = value if name == "repetition_penalty" else None
-        assert [one.text for one in answers] == [
-            step_by_step(opened, prompt, penalty) for prompt in prompts
-        ]
 
 
 def test_samples_depend_on_their_seeds_alone(folder: Path) -> None:
@@ -220,8 +192,7 @@ def without_file(folder: Path, name: str) -> Path:
 
 def with_entry(folder: Path, name: str, **entries: Any) -> Path:
     """Return a folder after changing entries of one of its files."""
-    path = folder / name
-    path.write_text(json.dumps({**json.loads(path.read_text()), **entries}))
+    change_json(folder / name, **entries)
     return folder
 
 

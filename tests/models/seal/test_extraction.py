@@ -10,10 +10,9 @@ from support.seal_networks import RAGGED, batch, network, targets
 from support.toys import ToySplit, build_tiny, tiny_recipe
 
 from longsumbench.cache.artifacts import ArtifactCache
-from longsumbench.core import Decoding, FitContext
+from longsumbench.core import FitContext
 from longsumbench.models.seal.model import draw_units
 
-EXTRACT = Decoding(mode="extract", extract_length="9", device="cpu", evidence="all")
 SCORER = ("ea", "seal")
 
 

@@ -5,15 +5,12 @@ from typing import Any
 
 import pytest
 import torch
-from support.networks import alone
-from support.rescoring import COVERAGES, check_rescored
 from support.seal_networks import END, RAGGED, batch, network, shifted, targets
 from torch import Tensor
 from torch.nn import functional as F
 from transformers.models.bart.modeling_bart import BartDecoderLayer
 from transformers.models.pegasus.modeling_pegasus import PegasusDecoderLayer
 
-from longsumbench.modeling.nn.penalties import Penalties
 from longsumbench.modeling.nn.positions import sinusoid
 from longsumbench.modeling.nn.unit_encoder import Memory
 from longsumbench.models.seal.config import CAConfig, EAConfig, SealConfig, TruncConfig
@@ -130,18 +127,6 @@ def test_the_loss_is_the_sum_of_both_in_training_alone() -> None:
     of_a_step = {"num_items_in_batch": torch.tensor(80), "num_proxy_labels": 2 * count}
     half = model(**inputs, labels=labels, proxy_labels=proxies, **of_a_step).loss
     torch.testing.assert_close(half, both / 2)
-
-
-@pytest.mark.parametrize(
-    ("name", "penalties"),
-    [(name, one) for name in ("trunc", "ca", "ea") for one in COVERAGES[1:4]],
-    ids=str,
-)
-def test_coverage_is_what_was_attended_to(name: str, penalties: Penalties) -> None:
-    """Every hypothesis that a search with coverage ends with scores what it scores alone, read from the start."""
-    inputs = batch(*RAGGED)
-    examples = [alone(inputs, row) for row in range(3)]
-    check_rescored(network(name), inputs, examples, penalties, beams=3, length=9)
 
 
 def test_ca_keeps_a_few_vectors_of_each_group() -> None:

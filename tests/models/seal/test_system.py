@@ -223,13 +223,3 @@ def test_the_next_segments_scores_are_those_of_decoding(
         scores, _ = seal.model.select(seal.model.model.encoder(**batch), torch.tensor([history]))
     expected = scores[0, whole_segments, : len(scored.spans)].numpy()
     np.testing.assert_allclose(scored.scores, expected, rtol=1e-4, atol=1e-6)
-
-
-def test_the_first_segments_scores_are_in_the_evidence(seal: Any) -> None:
-    """Before anything is written, the scores are those of the first segment in the evidence."""
-    (summary,) = seal.summarize([example(3, 6)], GREEDY)
-    scored = seal.score_next(example(3, 6), "", GREEDY)
-    np.testing.assert_allclose(scored.scores, summary.evidence.arrays["scores"][0], rtol=1e-4)
-    later = seal.score_next(example(3, 6), " ".join(WORDS), GREEDY)
-    assert not np.allclose(scored.scores, later.scores)
-    assert later.spans == scored.spans

@@ -13,6 +13,7 @@ import torch
 from huggingface_hub.errors import RevisionNotFoundError
 from requests import Response
 from safetensors.torch import load_file, save_file
+from support.json_files import change_json
 from support.tiny_bert import write_bert
 from support.tiny_seq2seq import open_seq2seq, write_seq2seq
 from support.toys import example, write_jsonl
@@ -53,12 +54,9 @@ def as_pickle(folder: Path, weights: Any = None) -> Path:
     return folder
 
 
-def test_a_run_of_a_checkpoint_as_it_is(
-    bart: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_run_of_a_checkpoint_as_it_is(bart: Path, here: Path) -> None:
     """`longsumbench run` with a folder summarizes a dataset that has a test split only; nothing is trained."""
-    monkeypatch.chdir(tmp_path)
-    data = write_jsonl(tmp_path / "toy", train=0, validation=0)
+    data = write_jsonl(here / "toy", train=0, validation=0)
     words = [
         f"model.checkpoint={bart}",
         "model.decode_length=20",
@@ -131,11 +129,8 @@ class Shell:
         return (Path.touch, (Path("executed"),))
 
 
-def test_a_pickle_with_code_is_refused(
-    bart: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_pickle_with_code_is_refused(bart: Path, here: Path) -> None:
     """A pickle that needs code ends in one line, and the code is not run."""
-    monkeypatch.chdir(tmp_path)
     as_pickle(bart)
     (bart / "pytorch_model.bin").write_bytes(pickle.dumps({"weight": Shell()}))
     with pytest.raises(DataError, match=r"^model\.checkpoint=.*cannot be read") as caught:
@@ -155,7 +150,7 @@ def test_a_sentencepiece_file(bart: Path, monkeypatch: pytest.MonkeyPatch) -> No
         path.unlink()
     (bart / "spiece.model").write_bytes(model.getvalue())
     (bart / "tokenizer_config.json").write_text(
-        '{"tokenizer_class": "T5Tokenizer", "extra_ids": 0}', encoding="utf-8"
+        '{"tokenizer_class": "T5Tokenizer", "extra_ids": 0}'
     )
     if is_protobuf_available():
         system = open_seq2seq(bart)
@@ -328,16 +323,14 @@ def test_tokens_outside_the_vocabulary_are_refused(
     file: str, entries: dict[str, Any], bart: Path
 ) -> None:
     """Special, forced and forbidden tokens are in the vocabulary; the line has the name of the setting."""
-    path = bart / file
-    stored = json.loads(path.read_text(encoding="utf-8")) if path.exists() else {}
-    path.write_text(json.dumps(stored | entries), encoding="utf-8")
+    change_json(bart / file, **entries)
     with pytest.raises(DataError, match=next(iter(entries))):
         texts(open_seq2seq(bart))
 
 
 def test_errors_of_the_library_name_the_checkpoint(bart: Path) -> None:
     """What the library refuses only when it decodes is one line about the checkpoint."""
-    (bart / "generation_config.json").write_text('{"bad_words_ids": 5}', encoding="utf-8")
+    (bart / "generation_config.json").write_text('{"bad_words_ids": 5}')
     with pytest.raises(DataError, match=rf"the checkpoint {bart} cannot be read \(ValueError"):
         texts(open_seq2seq(bart))
 

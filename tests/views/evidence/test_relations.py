@@ -155,7 +155,7 @@ def test_the_keyboard_goes_from_map_to_map_in_a_browser(tmp_path: Path) -> None:
     """Beyond the last column of a map is the first one of the next head's; Enter opens the unit of the row."""
     path = tmp_path / "asked.html"
     text = re.sub(r"<meta http-equiv=[^>]*>", "", page_of(related()))
-    path.write_text(text.replace("</body>", ASK), encoding="utf-8")
+    path.write_text(text.replace("</body>", ASK))
     (title,) = re.findall(r"<title>(.*?)</title>", shown(path))
     assert title.split(" | ") == [
         *("layer 1, from unit 2, to unit 2: 50.00 %", "layer 1, from unit 2, to unit 3: 50.00 %"),

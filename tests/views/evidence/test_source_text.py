@@ -159,7 +159,7 @@ def answers(looked_at: Evidence, script: str, folder: Path) -> list[str]:
     text = re.sub(r"<meta http-equiv=[^>]*>", "", page_of(looked_at))
     ask = f"<script>const log = [];\n{ASKING}\n{script}\ndocument.title = log.join(' | ');</script></body>"
     path = folder / "asked.html"
-    path.write_text(text.replace("</body>", ask), encoding="utf-8")
+    path.write_text(text.replace("</body>", ask))
     (title,) = re.findall(r"<title>(.*?)</title>", shown(path))
     return title.split(" | ")
 
