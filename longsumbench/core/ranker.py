@@ -96,6 +96,10 @@ class EncoderRanker(NetworkRanker):
     def __init__(self, settings: RankerSettings) -> None:
         """Find the encoder, `settings.rank_checkpoint`."""
 
+    @abstractmethod
+    def facts(self) -> dict[str, int]:
+        """Return counts for the record of a run."""
+
 
 class LearnedRanker(NetworkRanker):
     """A ranker that learns."""

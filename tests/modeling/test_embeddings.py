@@ -19,8 +19,8 @@ from support.tiny_seq2seq import tiny_checkpoint
 from support.toys import example, fit_tiny, write_jsonl
 from transformers import AutoModel, BertForMaskedLM, BertModel, BertTokenizerFast
 
-from longsumbench.cache.artifacts import CACHE_VARIABLE, ArtifactCache
-from longsumbench.core import Decoding, FitContext, RankerSettings, build_settings, registry
+from longsumbench.cache.artifacts import CACHE_VARIABLE
+from longsumbench.core import Decoding, RankerSettings, build_settings, registry
 from longsumbench.errors import DataError, SuiteError, UsageError
 from longsumbench.modeling.embeddings import (
     EmbeddingLexRank,
@@ -210,7 +210,7 @@ def test_lexrank_of_vectors_is_pagerank() -> None:
     np.fill_diagonal(graph, 1)
     ranks = networkx.pagerank(networkx.from_numpy_array(graph), alpha=0.85, tol=1e-15)
     expected = [ranks[index] for index in range(12)]
-    assert lexrank_of_vectors(vectors, 0.85) == pytest.approx(expected, rel=0, abs=1e-8)
+    assert lexrank_of_vectors(vectors) == pytest.approx(expected, rel=0, abs=1e-8)
 
 
 def test_vectors_are_kept(bert: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -227,9 +227,9 @@ def test_vectors_are_kept(bert: Path, tmp_path: Path, monkeypatch: pytest.Monkey
         encoded.append(texts)
         return encode(self, prompt, texts)
 
-    monkeypatch.setattr(VectorRanker, "_encode", counted)
-    again = ranker_of(bert, EmbeddingLexRank, damping=0.5)
-    assert not np.array_equal(again(None, texts), scores)
+    monkeypatch.setattr(SentenceEncoder, "_encode", counted)
+    again = ranker_of(bert, EmbeddingLexRank)
+    assert np.array_equal(again(None, texts), scores)
     assert again.facts() == first.facts() == {"encoder_tokens_cut": 80 + 2 - LONGEST}
     assert np.array_equal(ranker_of(bert, EmbeddingLexRank)(None, texts[::-1]), scores[::-1])
     assert not encoded
@@ -307,8 +307,8 @@ def test_systems_rank_by_an_encoder(
     [
         ("run model=ranker model.rank=embedding", "rank_checkpoint is missing: give a folder"),
         ("run model=ranker model.rank_checkpoint=BERT", "which the ranker 'lexrank' does not use"),
-        ("run model=lexrank model.rank_checkpoint=''", "rank_checkpoint is missing"),
-        ("run model=lexrank model.rank_checkpoint=TEXTS", "no config.json in the model's folder"),
+        ("run model=lead model.rank=embedding model.rank_checkpoint=''", "_checkpoint is missing"),
+        ("run model=ranker model.rank=embedding model.rank_checkpoint=TEXTS", "no config.json"),
         ("stats rank=tfidf rank_checkpoint=BERT", "which the ranker 'tfidf' does not use"),
         (
             "stats rank=embedding ranker.rank_checkpoint=BERT",
