@@ -14,18 +14,15 @@ from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 
 from tokenizers import Regex, Tokenizer, decoders, models, normalizers, pre_tokenizers, trainers
-from transformers import AutoTokenizer, PreTrainedTokenizerBase, PreTrainedTokenizerFast
+from transformers import PreTrainedTokenizerBase, PreTrainedTokenizerFast
 
 from longsumbench.cache.artifacts import ArtifactCache, clear_partial, reading_artifact
-from longsumbench.cache.hub import unreachable
 from longsumbench.core import Example, Split, count_words
 from longsumbench.core.versions import READING_VERSION
-from longsumbench.errors import EnvironmentProblem, UsageError
+from longsumbench.errors import UsageError
 from longsumbench.files import digest
 from longsumbench.modeling.checkpoints import (
-    SAFE_LOADING,
-    check_words,
-    describe_error,
+    fetch_files,
     read_tokenizer,
     reading_checkpoint,
 )
@@ -34,6 +31,8 @@ from longsumbench.modeling.units import EncodedSentence
 from longsumbench.progress import track
 
 _PAD, _START, _END, _UNKNOWN = _MARKS = ["<pad>", "<s>", "</s>", "<unk>"]
+# On the hub, without the weights of a model.
+_TOKENIZER_FILES = ("*.json", "*.txt", "*.model", "*.jinja")
 # beyond this the merges of a vocabulary of tens of thousands hardly change
 _TRAINING_WORDS = 5_000_000
 
@@ -182,12 +181,10 @@ def load_tokenizer(
         EnvironmentProblem: it is on the hub, and the hub cannot be reached.
     """
     tokenizer_name = f"tokenizer '{name}'"
-    gguf_file = find_gguf(Path(name), tokenizer_name)
-    if gguf_file or Path(name).is_dir():
-        tokenizer = read_tokenizer(gguf_file or Path(name), tokenizer_name)
-    else:
-        tokenizer = _fetch_tokenizer(str(name), of_system)
-        check_words(tokenizer, tokenizer_name)
+    folder = find_gguf(Path(name), tokenizer_name) or Path(name)
+    if not folder.exists():
+        folder = fetch_files(str(name), "model.tokenizer", _TOKENIZER_FILES)
+    tokenizer = read_tokenizer(folder, tokenizer_name)
     if fast and not tokenizer.is_fast:
         raise UsageError(f"{tokenizer_name} has no fast version, which the suite needs")
     if not of_system:
@@ -199,25 +196,6 @@ def load_tokenizer(
             f"{tokenizer_name} lacks a padding or an end token, which a summarizer needs"
         )
     return tokenizer
-
-
-def _fetch_tokenizer(name: str, of_system: bool) -> PreTrainedTokenizerBase:
-    problem = unreachable()  # checked first, because the library tries for most of a minute
-    with reading_checkpoint(f"tokenizer '{name}'"):
-        try:
-            loading = SAFE_LOADING | {"local_files_only": problem is not None}
-            return AutoTokenizer.from_pretrained(name, **loading)
-        except (OSError, ValueError) as error:
-            if problem is not None:
-                trained = ", or use model.tokenizer=trained or words" if of_system else ""
-                raise EnvironmentProblem(
-                    f"tokenizer '{name}' is not a folder, and the Hugging Face hub cannot be reached ({problem}):"
-                    f" give a folder{trained}"
-                ) from error
-            reason = describe_error(error)
-            raise UsageError(
-                f"no tokenizer '{name}': give a Hugging Face name or a folder ({reason})"
-            ) from error
 
 
 def tokenizer_identity(tokenizer: PreTrainedTokenizerBase) -> str:

@@ -1,7 +1,6 @@
 """The systems of finished runs: their checkpoints, and how they are loaded. Begin with `find_checkpoint`."""
 
 from collections.abc import Callable, Mapping
-from dataclasses import fields
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -116,10 +115,8 @@ def _fetch_system(name: str) -> Path:
 
 def recorded_decoding(record: RunRecord) -> dict[str, Any]:
     """Return the settings of `decode.*` that decide a run's summaries."""
-    keys = {item.name for item in fields(core.Decoding)} - core.names_deciding(
-        core.Decoding, *core.SAME_SYSTEM
-    )
-    return {key: value for key, value in vars(record.config.decode).items() if key in keys}
+    idle = core.names_deciding(core.Decoding, *core.SAME_SYSTEM)
+    return {key: value for key, value in vars(record.config.decode).items() if key not in idle}
 
 
 def open_system(folder: Path, settings: Mapping[str, Any] | None = None) -> core.System:

@@ -84,7 +84,6 @@ ODD = (
     "seed='\\x00'",
 )  # of commands
 BY_NAME = {  # messages that name what a setting chooses instead of its key
-    "model.tokenizer": "tokenizer '",
     "score.metrics": "unknown metric '",
     "dataset.name": "unknown dataset '",
 }

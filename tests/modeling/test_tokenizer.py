@@ -10,7 +10,7 @@ from transformers import BartConfig, BertConfig, PreTrainedConfig
 
 from longsumbench.core import Example
 from longsumbench.errors import EnvironmentProblem, UsageError
-from longsumbench.modeling import tokenizer as tokenization
+from longsumbench.modeling import checkpoints
 from longsumbench.modeling.tokenizer import (
     encode_sentences,
     load_tokenizer,
@@ -66,16 +66,12 @@ def test_a_tokenizer_without_its_vocabulary(tmp_path: Path, config: type[PreTrai
 
 def test_no_network_for_a_tokenizer(monkeypatch: pytest.MonkeyPatch) -> None:
     """A name on the hub, when that cannot be reached, is a problem of the machine, reported at once in one line."""
-    monkeypatch.setattr(tokenization, "unreachable", lambda: "no cable")
+    monkeypatch.setattr(checkpoints, "unreachable", lambda: "no cable")
     with pytest.raises(
-        EnvironmentProblem, match=r"tokenizer 'nobody/nothing' is not a folder.*no cable"
+        EnvironmentProblem, match=r"model.tokenizer=nobody/nothing is not a folder.*no cable"
     ) as raised:
         load_tokenizer("nobody/nothing")
     assert "\n" not in str(raised.value)
-    with pytest.raises(
-        EnvironmentProblem, match=r"give a folder$"
-    ):  # model=prompt trains no tokenizer
-        load_tokenizer("nobody/nothing", of_system=False)
 
 
 def test_words_and_signs() -> None:
