@@ -216,16 +216,6 @@ def test_places_that_are_no_results(halves: list[Path], typed: Typed) -> None:
     assert last.startswith("longsumbench: left out: 3 of the runs and files (named above); all ")
 
 
-def test_an_unwritable_target(halves: list[Path], typed: Typed) -> None:
-    """One line, before anything is read."""
-    Path("sealed").mkdir(mode=0o500)
-    with heeded():
-        code, out, err = typed("merge", *halves, "--results-dir", "sealed")
-    assert (code, out, len(err.splitlines())) == (4, "", 1)
-    assert err.startswith("longsumbench: cannot write to sealed (")
-    assert typed("merge")[0] == 2
-
-
 def test_ctrl_c_leaves_no_half_copied_run(
     halves: list[Path], typed: Typed, monkeypatch: pytest.MonkeyPatch
 ) -> None:
