@@ -38,7 +38,7 @@ def whole(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.fixture
-def halves(whole: Path, empty_folder: None) -> list[Path]:
+def halves(whole: Path, here: Path) -> list[Path]:
     """Two results folders, each with every other run of the whole; the current folder is the one above."""
     runs = finished_folders(whole)
     return [copy_runs(runs[start::2], Path(name)) for start, name in enumerate(("first", "second"))]
