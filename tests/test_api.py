@@ -264,21 +264,6 @@ def test_scores_are_those_of_the_command(tmp_path: Path, run_command: Command) -
         assert found.f1["rouge1"] == found.scores["rouge1"].f
 
 
-def test_dictionaries_are_matched_by_id() -> None:
-    """Two dictionaries score as two lists in the same order, for any order of their ids."""
-    predictions, references = (
-        ["The cat sat.", "It rained."],
-        ["A cat sat down.", ["Snow fell.", "It rained a lot."]],
-    )
-    names = ["b", "a"]
-    by_place = longsumbench.score(predictions, references)
-    references_by_id = {"a": references[1], "b": references[0]}
-    by_id = longsumbench.score(dict(zip(names, predictions, strict=True)), references_by_id)
-    assert list(by_id.scored.per_example.index) == names
-    assert by_id.f1 == by_place.f1
-    assert longsumbench.score({1: "cats"}, {"1": "cats"}).f1["rouge1"] == 100  # type: ignore[dict-item] # numbers, too
-
-
 @pytest.mark.parametrize(
     ("predictions", "references", "options", "problem"),
     [

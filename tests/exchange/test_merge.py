@@ -38,7 +38,7 @@ def whole(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.fixture
-def halves(whole: Path, empty_folder: None) -> list[Path]:
+def halves(whole: Path, here: Path) -> list[Path]:
     """Two results folders, each with every other run of the whole; the current folder is the one above."""
     runs = finished_folders(whole)
     return [copy_runs(runs[start::2], Path(name)) for start, name in enumerate(("first", "second"))]
@@ -214,16 +214,6 @@ def test_places_that_are_no_results(halves: list[Path], typed: Typed) -> None:
     assert notes.startswith("left out: notes.txt: this bundle of runs is damaged (")
     assert nowhere.startswith("left out: nowhere: no results folder")
     assert last.startswith("longsumbench: left out: 3 of the runs and files (named above); all ")
-
-
-def test_an_unwritable_target(halves: list[Path], typed: Typed) -> None:
-    """One line, before anything is read."""
-    Path("sealed").mkdir(mode=0o500)
-    with heeded():
-        code, out, err = typed("merge", *halves, "--results-dir", "sealed")
-    assert (code, out, len(err.splitlines())) == (4, "", 1)
-    assert err.startswith("longsumbench: cannot write to sealed (")
-    assert typed("merge")[0] == 2
 
 
 def test_ctrl_c_leaves_no_half_copied_run(

@@ -4,7 +4,6 @@ from collections.abc import Sequence
 from itertools import pairwise
 
 import numpy as np
-import pytest
 from hypothesis import given, strategies as st
 from support.hand_texts import text_of
 
@@ -12,14 +11,6 @@ from longsumbench.core import Truncation
 from longsumbench.modeling.extraction import ScoredSpans, chosen_sentences, score_spans
 from longsumbench.modeling.ranking import similarities
 
-SENTENCES = (
-    "Red foxes dig.",
-    "Hens hide well.",
-    "red  foxes DIG.",
-    "Snow fell.",
-    "Foxes dig dens.",
-    "Cars pass by.",
-)
 TEXTS = st.lists(
     st.lists(st.sampled_from(["red", "Red", "fox", "den", "snow", "hen"]), max_size=4).map(
         " ".join
@@ -76,28 +67,6 @@ def test_extract_is_its_definition(
     assert list(
         chosen_sentences(text_of(tuple(texts)), spans, length, redundancy).values()
     ) == by_hand(texts, spans, length, redundancy)
-
-
-@pytest.mark.parametrize(
-    ("length", "redundancy", "expected"),
-    [
-        (7, 0.0, ["Red foxes dig.", "Snow", "Foxes dig dens."]),
-        (5, 0.5, ["Red foxes dig.", "Snow fell."]),  # dens are similar to the first
-        (
-            99,
-            0.0,
-            ["Red foxes dig.", "Hens hide well.", "Snow fell.", "Foxes dig dens.", "Cars pass by."],
-        ),
-    ],
-)
-def test_worked_extracts(length: int, redundancy: float, expected: list[str]) -> None:
-    """Best first are the first sentence, its copy, the dens, then the snow; snow is new, dens are not."""
-    spans = ScoredSpans(
-        [(index, index + 1) for index in range(6)], np.array([6.0, 1, 5, 4, 4.5, 0])
-    )
-    assert (
-        list(chosen_sentences(text_of(SENTENCES), spans, length, redundancy).values()) == expected
-    )
 
 
 def test_scores_of_steps() -> None:

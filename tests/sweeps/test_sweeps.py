@@ -137,27 +137,6 @@ def test_joblib_gives_what_one_process_gives(
     assert ["already finished" in log for log in logs] == [False, False]
 
 
-def test_overwrite_repeats_once_what_points_share(toy: Path, tmp_path: Path) -> None:
-    """With overwrite=true two points that share a checkpoint train again, but once, also in parallel."""
-    words = [
-        *tiny_overrides(toy, steps=4),
-        f"results_dir={tmp_path / 'r'}",
-        "baselines=false",
-        "decode.num_beams=1,2",
-    ]
-    times = []
-    for engine in ((), JOBLIB):
-        assert main(["run", "-m", *words, "overwrite=true", *engine]) == 0
-        fits = {record["fit"]["seconds"] for record in records(tmp_path / "r").values()}
-        checkpoints = {
-            path.resolve() / "fit.json"
-            for path in (tmp_path / "r").glob("runs/*/*/*/work/checkpoint")
-        }
-        times.append((len(fits), {path.stat().st_mtime_ns for path in checkpoints}))
-    assert [(count, len(written)) for count, written in times] == [(1, 1), (1, 1)]
-    assert times[0] != times[1]
-
-
 @pytest.mark.parametrize(
     ("words", "message"),
     [

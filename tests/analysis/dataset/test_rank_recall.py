@@ -1,13 +1,11 @@
 """How much of the reference the best paragraphs say: recalls, the table, and `longsumbench stats`."""
 
-import json
-import random
 from pathlib import Path
 
 import numpy as np
-import pandas as pd
 import pytest
 from support.commands import Command
+from support.toys import write_jsonl
 
 from longsumbench.analysis.dataset.rank_recall import KEPT, best_recalls, score_orders
 from longsumbench.core import Scoring
@@ -21,35 +19,6 @@ def example(
     sections = [{"name": None, "paragraphs": paragraphs}]
     named = {"title": title} if title else {}
     return {"id": f"t-{number}", **named, "documents": [{"sections": sections}], "summary": summary}
-
-
-def rows(size: int, title: bool = True, start: int = 0) -> list[dict[str, object]]:
-    """Return texts of seven paragraphs, the last two of which say the summary, without the title's word."""
-    made = []
-    for number in range(start, start + size):
-        draw = random.Random(number)
-        useful = [" ".join(draw.sample(WORDS, 5)) for _ in range(2)]
-        others = [
-            f"town{number} has {draw.choice(WORDS)} number {n} here town{number}" for n in range(5)
-        ]
-        paragraphs = [*others, *(f"notably {text}" for text in useful)]
-        made.append(
-            example(number, f"town{number}" if title else None, paragraphs, " and ".join(useful))
-        )
-    return made
-
-
-def dataset(folder: Path, train: int = 30, title: bool = True) -> Path:
-    folder.mkdir()
-    for name, size, start in (
-        ("train", train, 0),
-        ("validation", train // 4, 500),
-        ("test", 6, 900),
-    ):
-        if size:
-            lines = (json.dumps(row) + "\n" for row in rows(size, title, start))
-            (folder / f"{name}.jsonl").write_text("".join(lines))
-    return folder
 
 
 def test_worked_recall() -> None:
@@ -76,29 +45,6 @@ def test_examples_without_a_reference_are_counted(tmp_path: Path) -> None:
     assert "1 example left out: no reference" in found.render()
 
 
-def test_a_learned_ranker_beats_the_title(tmp_path: Path, run_command: Command) -> None:
-    """Where useful paragraphs never name the title, tf-idf's five best leave them out; the learned one's do not.
-
-    `--csv` holds the same means, with their intervals.
-    """
-    words = (
-        f"dataset=jsonl dataset.path={dataset(tmp_path / 'texts')} rank=tfidf,lstm,none device=cpu"
-    )
-    ranker = "ranker.steps=60 ranker.dimension=16 ranker.vocabulary_size=300"
-    shown = run_command(0, *f"stats {words} {ranker} --csv {tmp_path / 'table.csv'}".split()).out
-    table = pd.read_csv(tmp_path / "table.csv")
-    assert table["ranker"].drop_duplicates().tolist() == ["none", "tfidf", "lstm"]
-    assert sorted(table["best"].unique()) == list(KEPT)
-    means = table[table["best"] == KEPT[0]].set_index("ranker")["recall"]
-    assert means["lstm"] > means["tfidf"] + 20
-    assert means["lstm"] > means["none"] + 20
-    assert (table["low"] <= table["recall"]).all()
-    assert (table["recall"] <= table["high"]).all()
-    for mean in means:
-        assert f"{mean:.2f} ±" in shown
-    assert "stemmer:porter" in shown
-
-
 @pytest.mark.parametrize(
     ("words", "code", "message"),
     [
@@ -109,7 +55,7 @@ def test_a_learned_ranker_beats_the_title(tmp_path: Path, run_command: Command) 
         (
             "rank=tfidf dataset=jsonl dataset.path=TEXTS",
             2,
-            "example 't-900' has no title and no query, and rank=tfidf needs one",
+            "example 'toy-6' has no title and no query, and rank=tfidf needs one",
         ),
         (
             "rank=lstm dataset=jsonl dataset.path=TEXTS",
@@ -123,7 +69,7 @@ def test_what_cannot_be_done_is_said(
     words: str, code: int, message: str, tmp_path: Path, run_command: Command
 ) -> None:
     """Bad words and unfit texts end with their exit code and one line, before anything is printed."""
-    texts = dataset(tmp_path / "texts", train=0, title=False) if "TEXTS" in words else tmp_path
+    texts = write_jsonl(tmp_path / "texts", train=0) if "TEXTS" in words else tmp_path
     output = run_command(code, "stats", *words.replace("TEXTS", str(texts)).split())
     assert output.out == ""
     assert len(output.err.splitlines()) == 1

@@ -19,7 +19,6 @@ from longsumbench.errors import DataError, UsageError
 from longsumbench.files import read_json
 from longsumbench.metrics.aggregate import column_means, read_scores
 from longsumbench.metrics.evaluate import mean_scores
-from longsumbench.modeling.neural_system import NeuralSystem
 from longsumbench.models.seal.system import Trunc
 from longsumbench.runs.record import RunRecord
 
@@ -160,28 +159,3 @@ def test_a_run_averages_the_scores_of_its_checkpoints(tmp_path: Path, run_comman
         run_command(0, "inspect", folder, "0", "--results-dir", runs.results).out.splitlines()[-1]
     ).read_text()
     assert f"R-1 {100 * one['rouge1_f'].iloc[0]:.1f}" in page  # of the summary that is shown
-
-
-@pytest.mark.parametrize("batches", [1, 3])
-def test_a_run_killed_in_any_checkpoint_goes_on_there(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, batches: int
-) -> None:
-    """Of two checkpoints with two batches each: what was written is kept, and the outcome is that of one piece."""
-    runs, whole, done = Runs(tmp_path / "a"), Runs(tmp_path / "b"), list[str]()
-    summarize = NeuralSystem.summarize
-
-    def counted(self: NeuralSystem, *args: Any) -> Any:
-        if len(done) == batches and "killed" not in done:
-            done.append("killed")
-            raise KeyboardInterrupt
-        done.append("batch")
-        return summarize(self, *args)
-
-    with monkeypatch.context() as patched:
-        patched.setattr(NeuralSystem, "summarize", counted)
-        assert runs.run() == 130
-        assert runs.run() == 0
-    assert done.count("batch") == 4
-    assert whole.run() == 0
-    assert runs.outcome() == whole.outcome()
-    assert runs.folder.name == whole.folder.name

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 from support.language_models import text_example
-from support.toys import ToySplit, fit_tiny
+from support.toys import ToySplit
 
 from longsumbench.cache.artifacts import ArtifactCache
 from longsumbench.core import (
@@ -119,14 +119,6 @@ def test_a_ranker_that_learns_makes_a_baseline_depend_on_the_seed(
     plain, learned = kind(config(rank="tfidf")), kind(config(rank="lstm"))
     assert (plain.config.identity()["ranker"], plain.config.decided_by) == (None, frozenset())
     assert (learned.config.identity()["ranker"], learned.config.decided_by) == (1, {"seed"})
-
-
-def test_a_ranker_that_learns_is_kept_with_the_system(tmp_path: Path) -> None:
-    """The ranker is fitted on the training split, orders the paragraphs, and is saved with the system."""
-    system = fit_tiny("ranker", tmp_path / "stages", rank="lstm", length="5")
-    system.save(tmp_path)
-    loaded = RankedExtract.load(tmp_path)
-    assert texts(loaded, ranked_example()) == texts(system, ranked_example())
 
 
 @pytest.mark.parametrize(

@@ -37,15 +37,6 @@ def test_the_title_stands_before_the_text_and_the_rest_is_cut() -> None:
     assert units.truncation.tokens == 6
 
 
-def test_a_text_without_a_title_is_read_from_its_start() -> None:
-    """Without a title the first token is the text's; a text that fits is not cut; one of nothing has no unit."""
-    reader = EtadsReader(EtadsConfig())
-    reader.encode = encode_words  # type: ignore[method-assign]
-    assert reader.units(text_of(("aa bbb",))).ids == ([2, 3],)
-    assert not reader.units(text_of(("aa bbb",))).truncation.cuts
-    assert reader.units(text_of()).ids == ()
-
-
 def test_evidence_has_the_mean_saliency(tmp_path: Path) -> None:
     """Of each token written and each read: the mean of the gates over selecting layers and heads."""
     system = fit_tiny("etads", tmp_path, **SMALL)

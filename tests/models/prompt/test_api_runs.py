@@ -57,27 +57,27 @@ def predictions(folder: Path) -> list[str]:
 
 
 def test_faults_and_a_kill_cost_no_answer(tmp_path: Path, cache: Path) -> None:
-    """With a fault in a tenth of all requests and a SIGKILL, the server gives one answer for each example."""
+    """With a fault in a fifth of all requests and a SIGKILL, the server gives one answer for each example."""
 
     def fault(number: int) -> str | None:
-        return PASSING_FAULTS[number // 10 % len(PASSING_FAULTS)] if number % 10 == 0 else None
+        return PASSING_FAULTS[number // 5 % len(PASSING_FAULTS)] if number % 5 == 0 else None
 
-    with api_server(fault=fault, held=lambda number: number >= 30) as server:
-        words = run_words(tmp_path, server.base_url, examples=60)
+    with api_server(fault=fault, held=lambda number: number >= 15) as server:
+        words = run_words(tmp_path, server.base_url, examples=30)
         process = start_python(COMMAND, *words)
         wait_until(
-            lambda: stored_answers(cache / REQUESTS) == 27, process
-        )  # of the first 30, three had a fault
+            lambda: stored_answers(cache / REQUESTS) == 12, process
+        )  # of the first 15, three had a fault
         process.send_signal(signal.SIGKILL)
         process.communicate()
         server.held = lambda number: False
         assert main(words) == 0
-        assert len(server.answered) == 60
+        assert len(server.answered) == 30
         assert set(server.answered.values()) == {1}
         asked = len(server.bodies)
         assert main([*words, "overwrite=true"]) == 0
         assert len(server.bodies) == asked
-    assert len(predictions(tmp_path)) == 60
+    assert len(predictions(tmp_path)) == 30
     assert all(predictions(tmp_path))
 
 
