@@ -7,14 +7,12 @@ from longsumbench.core import (
     BatchSize,
     Capabilities,
     Count,
-    Decoding,
     Fraction,
     FractionBelowOne,
     RankedUnit,
     RankerName,
     RankerSettings,
     RankerVocabulary,
-    Recipe,
     SummaryWords,
     SystemConfig,
     Text,
@@ -119,12 +117,6 @@ class RankedExtractConfig(RankedExtractorConfig):
     vocabulary_size: RankerVocabulary = setting(
         32_000, "size of the LSTM ranker's vocabulary", "entries", _PAPER
     )
-
-    def without_effect(self, train: Recipe, decode: Decoding) -> set[str]:
-        """Return the settings that change nothing: those of a learned ranker, without one."""
-        if learned_ranker(self.rank):
-            return set()
-        return {"ranker_dimension", "ranker_steps", "ranker_batch_size", "vocabulary_size"}
 
     def ranker_settings(self) -> RankerSettings:
         """Return the settings of a learned ranker."""
