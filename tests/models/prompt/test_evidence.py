@@ -47,7 +47,7 @@ def summaries(
     request: pytest.FixtureRequest, model: Path, tmp_path_factory: pytest.TempPathFactory
 ) -> tuple[str, list[Summary]]:
     """A reading, and the summaries of a long, a short and an empty text."""
-    settings = {"length": "20", "decode_length": 20, "checkpoint": str(model)}
+    settings: dict[str, Any] = {"length": "20", "decode_length": 20, "checkpoint": str(model)}
     settings |= {"reading": request.param, **READINGS[request.param]}
     system = fit_tiny("prompt", tmp_path_factory.mktemp("stages"), **settings)
     return request.param, list(system.summarize(EXAMPLES, KEEP))

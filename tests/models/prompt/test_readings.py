@@ -1,6 +1,6 @@
 """Ways of reading a long text: each is held by random models, by an echo of what it sends, and at its borders."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from functools import cache
 from pathlib import Path
@@ -48,7 +48,7 @@ CUTTING = ("beginning", "ending", "ends", "select", "segments")
 ALL_OF_IT = ("pages", "stages", "refine")
 KEEP = Decoding(keep_inputs="all", device="cpu", evidence="all")
 # What models answer: a sign, nothing, what they were sent, more than fits anywhere, new sentences each time.
-REPLIES = {
+REPLIES: dict[str, Callable[[str], str]] = {
     "short": lambda text: "Mihit.",
     "nothing": lambda text: "",
     "echo": str,
