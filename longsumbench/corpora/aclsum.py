@@ -39,7 +39,7 @@ from longsumbench.core import (
     Sentences,
     Thinned,
 )
-from longsumbench.corpora.reading.clones import Grams, distinct_grams
+from longsumbench.corpora.reading.clones import distinct_grams
 from longsumbench.corpora.reading.text_files import lines_of
 from longsumbench.errors import DataError, EnvironmentProblem
 from longsumbench.files import BadFile, parse_json, read_json
@@ -192,7 +192,7 @@ def find_tokenized(source: Document, tokenized: Iterable[str]) -> Sentences:
     return tuple(text[start:end] for start, end in sorted(spans))
 
 
-def _repeats(paragraph: str, abstract: Grams) -> bool:
+def _repeats(paragraph: str, abstract: set[tuple[str, ...]]) -> bool:
     """Return True if over half of a paragraph is in the abstract, or over a third of the abstract in the paragraph."""
     grams = distinct_grams([paragraph], 8)
     num_shared = len(grams & abstract)

@@ -294,7 +294,7 @@ def test_an_interrupt_is_continued(
 ) -> None:
     """Ctrl-C and SIGTERM end with exit code 130 and one line; the same command completes."""
     folder = write_jsonl(tmp_path / "toy", train=21, test=24)
-    results, steps = tmp_path / "results", 100 if during == "training" else 2
+    results, steps = tmp_path / "results", 300 if during == "training" else 2
     words = [
         *tiny_overrides(folder, steps=steps),
         "decode.batch_size=1",

@@ -75,7 +75,7 @@ def test_a_typed_tokenizer_counts_the_papers_own_dataset(tmp_path: Path) -> None
 def test_a_tokenizer_out_of_reach(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """The paper table's own tokenizer is replaced, and the conditions say so; a typed one is an error."""
     monkeypatch.setenv("HF_HUB_OFFLINE", "1")
-    monkeypatch.setattr("longsumbench.modeling.tokenizer.unreachable", lambda: "no network")
+    monkeypatch.setattr("longsumbench.modeling.checkpoints.unreachable", lambda: "no network")
     datasets, options = (
         {"arXiv": texts(tmp_path / "texts")},
         {**OPTIONS, "tokenizer": "someone/no-such-bart"},

@@ -12,7 +12,7 @@ from typing import NamedTuple
 from longsumbench.core import Sentences
 from longsumbench.rouge.tokenizer import MARK, default_words
 
-Grams = set[tuple[str, ...]]
+_Grams = set[tuple[str, ...]]
 
 # a paragraph with more of a summary's bigrams is a clone (Hierarchical Transformer, §4)
 _CLONE_RECALL = 0.8
@@ -67,7 +67,7 @@ PAGE_RULES = {
 }
 
 
-def distinct_grams(text: Iterable[str], words: int) -> Grams:
+def distinct_grams(text: Iterable[str], words: int) -> _Grams:
     """Return the different runs of some number of words, across the ends of sentences."""
     tokens = _plain_tokens(text)
     return set(zip(*(tokens[start:] for start in range(words)), strict=False))

@@ -220,7 +220,7 @@ def test_other_checkpoints_are_refused(tmp_path: Path) -> None:
     bare = without_file(
         without_file(write_causal(tmp_path / "bare"), "tokenizer.json"), "tokenizer_config.json"
     )
-    assert "has no fast tokenizer" in refusal(bare)
+    assert "has no tokenizer: add its files" in refusal(bare)
     wide = with_entry(write_causal(tmp_path / "wide", "llama"), "config.json", num_hidden_layers=3)
     assert "weights are missing or have another shape: model.layers.2" in refusal(wide)
 
