@@ -1,6 +1,7 @@
 """ROUGE equals rouge_score bit for bit and ROUGE-1.5.5 to its five digits, with numba and without."""
 
 import builtins
+import json
 import pickle
 import random
 from collections.abc import Sequence
@@ -11,7 +12,6 @@ from typing import Any
 import pytest
 from hypothesis import given, strategies as st
 from rouge_score import rouge_scorer
-from support.json_files import read_rows
 from support.paths import SHARED
 from support.requirements import SHARED_FOLDER, WORDNET_LISTS
 
@@ -69,7 +69,7 @@ def pairs() -> list[dict[str, Any]]:
     path = REFERENCE / "rouge_pairs.jsonl"
     if not path.is_file():
         pytest.skip(SHARED_FOLDER)
-    return read_rows(path)
+    return [json.loads(line) for line in path.read_text(encoding="utf-8").splitlines()]
 
 
 def need_wordnet() -> None:
@@ -77,6 +77,21 @@ def need_wordnet() -> None:
         read_exceptions()
     except EnvironmentProblem:
         pytest.skip(WORDNET_LISTS)
+
+
+@pytest.mark.parametrize("kernels", KERNELS)
+@pytest.mark.parametrize("name", ["stemmed", "unstemmed"])
+def test_recorded_google_scores(name: str, kernels: str) -> None:
+    """Every recorded pair gets rouge_score's precision, recall and F, to the last bit."""
+    recorded = {row["id"]: row for row in pairs()}
+    rouge = scorer(stem=name == "stemmed", kernels=kernels)
+    for line in (REFERENCE / "rouge_pairs_google.jsonl").read_text(encoding="utf-8").splitlines():
+        row = json.loads(line)
+        pair = recorded[row["id"]]
+        expected = {
+            kind: Score(*map(score.get, "prf")) for kind, score in row["scores"][name].items()
+        }
+        assert rouge.score(pair["candidate"], [pair["reference"]]) == expected, row["id"]
 
 
 @pytest.mark.parametrize("kernels", KERNELS)
@@ -102,6 +117,27 @@ def test_equals_rouge_score(prediction: Text, references: list[Text], stem: bool
         assert scorer(stem=stem, kernels=kernels).score(prediction, references) == expected
 
 
+@pytest.mark.parametrize("length", [1_000, pytest.param(10_000, marks=pytest.mark.slow)])
+def test_long_texts_score_as_rouge_score_scores_them(length: int) -> None:
+    """Long texts score as rouge_score scores them: sentences of all lengths, words as frequent as in prose."""
+    chance = random.Random(length)
+
+    def text() -> Text:
+        sentences, left = [], length
+        while left > 0:
+            size = min(left, chance.choice([3, 20, 30, 200]))
+            sentences.append(
+                " ".join(f"w{int(chance.paretovariate(0.6)) % 5_000}" for _ in range(size))
+            )
+            left -= size
+        return tuple(sentences)
+
+    prediction, reference = text(), text()
+    expected = peer(prediction, [reference], stem=False)
+    for kernels in KERNELS:
+        assert scorer(stem=False, kernels=kernels).score(prediction, [reference]) == expected
+
+
 @given(
     TEXTS | RANDOM_TEXTS,
     st.lists(TEXTS | RANDOM_TEXTS, min_size=1, max_size=3),
@@ -114,6 +150,16 @@ def test_kernels_agree(prediction: Text, references: list[Text], tokenizer: str)
         for kernels in KERNELS
     )
     assert python.score(prediction, references) == compiled.score(prediction, references)
+
+
+@pytest.mark.parametrize("kernels", KERNELS)
+def test_all_types_by_hand(kernels: str) -> None:
+    """Two sentences in the other order: all words, 2 of 3 bigrams, half as one sequence, all of it as sentences."""
+    scores: Any = scorer(kernels=kernels).score(("a b", "c d"), [("c d", "a b")])
+    assert scores["rouge1"] == (1, 1, 1)
+    assert scores["rouge2"] == pytest.approx((2 / 3, 2 / 3, 2 / 3))
+    assert scores["rougeL"] == (0.5, 0.5, 0.5)
+    assert scores["rougeLsum"] == (1, 1, 1)
 
 
 def test_jackknife_by_hand() -> None:

@@ -56,6 +56,13 @@ def test_equals_scoring_every_candidate_with_the_library(
     assert select(sentences, references) == slow_selection(sentences, references)
 
 
+def test_worked_example() -> None:
+    """Of "a b", "x y", "c d", "a b" for "a b c d": the first, then "c d"; a second "a b" would only lower it."""
+    assert select(["a b", "x y", "c d", "a b"], [["a b c d"]]) == [0, 2]
+    assert select(["x", "y"], [["a b c d"]]) == []
+    assert select(["c d", "a b"], [["a b", "c d"]]) == [0, 1]
+
+
 def ngrams(ids: Sequence[int], n: int) -> Counter[tuple[int, ...]]:
     return Counter(tuple(ids[i : i + n]) for i in range(len(ids) - n + 1))
 

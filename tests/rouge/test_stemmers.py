@@ -29,16 +29,16 @@ WORDS = st.builds(
 def recorded() -> list[tuple[str, str]]:
     if not STEMS.is_file():
         pytest.skip(SHARED_FOLDER)
-    word_and_stem = (line.split("\t") for line in STEMS.read_text().splitlines())
+    word_and_stem = (line.split("\t") for line in STEMS.read_text(encoding="utf-8").splitlines())
     return [(word, stem) for word, stem in word_and_stem if len(word) >= stemmers.SHORTEST]
 
 
 @pytest.fixture
 def lists(tmp_path: Path) -> Path:
     for name in LISTS:
-        (tmp_path / name).write_text("")
-    (tmp_path / "adj.exc").write_text("better good well\naxes wrong\n")
-    (tmp_path / "noun.exc").write_text("axes ax axis\nmen man\n")
+        (tmp_path / name).write_text("", encoding="utf-8")
+    (tmp_path / "adj.exc").write_text("better good well\naxes wrong\n", encoding="utf-8")
+    (tmp_path / "noun.exc").write_text("axes ax axis\nmen man\n", encoding="utf-8")
     return tmp_path
 
 
@@ -86,7 +86,7 @@ def test_versions_tell_lists_apart(lists: Path) -> None:
     for name in LISTS:
         (inner / name).write_bytes((lists / name).read_bytes())
     assert read_exceptions(str(inner.parent)) == before
-    (inner / "verb.exc").write_text("went go\n")
+    (inner / "verb.exc").write_text("went go\n", encoding="utf-8")
     assert read_exceptions(str(inner.parent)).version != before.version
 
 

@@ -163,7 +163,7 @@ def test_importing_needs_neither_torch_nor_nltk() -> None:
 
 def test_the_page_on_rouge_shows_a_drop_in(capsys: pytest.CaptureFixture[str]) -> None:
     """The example of docs/concepts/rouge.md runs, and its comment says what it prints."""
-    page = (ROOT / "docs" / "concepts" / "rouge.md").read_text()
+    page = (ROOT / "docs" / "concepts" / "rouge.md").read_text(encoding="utf-8")
     example = page.split("```python\n")[1].split("```")[0]
     exec(example, {})  # noqa: S102 - the page is ours
     assert f"# {capsys.readouterr().out.strip()}" in example
