@@ -26,7 +26,8 @@ from transformers import (
 from longsumbench.core import Example, Scoring, SentenceVerdict
 from longsumbench.errors import UsageError
 from longsumbench.metrics import pair_classifier
-from longsumbench.metrics.support import Classifier, Support, entailment_label, premises
+from longsumbench.metrics.pair_classifier import Classifier
+from longsumbench.metrics.support import Support, entailment_label, premises
 
 NLI = {0: "contradiction", 1: "Entailment", 2: "neutral"}
 

@@ -172,7 +172,7 @@ def test_a_server_continues_the_text(words: int) -> None:
     sentences = ["Mihit lohit 0.", "Mihit lohit 1.", "Mihit lohit 2.", "Nufel."]
     assert summary.text == " ".join(sentences[: 3 if words == 9 else 4])
     assert len(engine.asked) == (3 if words == 9 else 5)
-    before, after = read_prompt("document").segment.partition("{written}")[::2]
+    before, after = str(read_prompt("document").segment).partition("{written}")[::2]
     for number, request in enumerate(engine.asked):
         written = " ".join(sentences[:number])
         assert f"{before[-9:]}{written}{after[:9]}" in request.messages[0]["content"]
@@ -227,7 +227,7 @@ def test_refining_begins_as_stages() -> None:
         asked[reading] = [request.messages[0]["content"] for request in engine.asked]
     assert asked["refine"][0] == asked["stages"][0]
     assert len(asked["refine"]) > 2
-    template = read_prompt("document").refine
+    template = str(read_prompt("document").refine)
     before, rest = template.split("{written}")
     for last, prompt in zip(asked["refine"], asked["refine"][1:], strict=False):
         written = f"Mihit {len(last)}."

@@ -78,8 +78,11 @@ def test_a_snippet_without_room_is_shortened(scorer: Any, reading: str) -> None:
     system = selecting(scorer, reading=reading, input_length=length)
     system.check_examples([source])
     (summary,) = system.summarize([source], DECODING)
-    assert {request.messages[0]["role"] for request in system.builder.engine.asked} == {"user"}
-    assert system.builder.engine.count(system.builder.engine.asked[0].messages) <= length
+    engine: Any = system.builder.engine
+    assert {request.messages[0]["role"] for request in engine.asked} == {"user"}
+    assert engine.count(engine.asked[0].messages) <= length
+    assert summary.evidence is not None
+    assert summary.truncation is not None
     first = summary.evidence.arrays["selected_tokens"][0]
     assert np.count_nonzero(first) == 1
     assert 0 < first.sum() == summary.truncation.tokens_seen <= 5
