@@ -1,4 +1,4 @@
-"""Runs a language model with every way of reading, beside extracts of the same length, on six datasets.
+"""Runs a language model with every way of reading, and extracts of the same length, on six datasets.
 
     python benchmarks/readings.py WEIGHTS [--encoder FOLDER] [--examples 60] [--sets aclsum qmsum] [--device cuda]
     python benchmarks/readings.py --write       puts the tables into docs/readings.md; --check compares them
@@ -10,30 +10,29 @@ DATA has `qmsum`, `squality`, `arxiv_sample` and `pubmed_sample`. The texts of r
 """
 
 import argparse
-import shutil
 import subprocess
 import sys
 from collections.abc import Iterator
 from dataclasses import dataclass
+from itertools import chain
 from pathlib import Path
 from typing import Any
 
 from probe_claims import ROOT, Table, put_tables
+from real_systems import PUBLISHED, publish
 
 from longsumbench.leaderboards.seed_groups import ScoresOfRuns, SeedGroup, compare_groups
 from longsumbench.leaderboards.significance import (
     DISTINGUISHED,
+    UNDISTINGUISHED,
     ComparableRows,
     judge_differences,
 )
 from longsumbench.leaderboards.table import read_table
 from longsumbench.runs.record import source_seen
-from longsumbench.runs.results import Results, pack_runs
-from longsumbench.views.leaderboard import update_table
+from longsumbench.runs.results import Results
 
 PAGE = "docs/readings.md"
-PUBLISHED = ROOT / "results" / "reference"
-KEPT = ("config.yaml", "record.json", "scores.csv")
 BUDGET = 1_500  # longest prompt, tokens
 LARGE_BUDGET = 7_900
 SEEDS = (1, 2, 3)  # of Random
@@ -132,22 +131,6 @@ def make_runs(options: argparse.Namespace) -> None:
             subprocess.run(command, check=True)
 
 
-def publish(options: argparse.Namespace, results: Results) -> None:
-    """Pack the runs of the work folder without their texts, and make the tables."""
-    for name in options.sets:
-        dataset = f"readings_{name}"
-        results.bundle(dataset).unlink(missing_ok=True)
-        for run in (options.work / "runs" / dataset).glob("*/*"):
-            copy = results.root.joinpath("runs", *run.parts[-3:])
-            copy.mkdir(parents=True)
-            for file in KEPT:
-                shutil.copy(run / file, copy)
-    print(*pack_runs(results), sep="\n")
-    shutil.rmtree(results.root / "runs")
-    for name in options.sets:
-        update_table(results, f"readings_{name}")
-
-
 def label_of(row: SeedGroup) -> str:
     """Return the reading of a row, or what copies sentences."""
     model = row.first.config.model
@@ -204,22 +187,23 @@ def sentence_of(name: str, block: ComparableRows, scores: ScoresOfRuns) -> str:
         pair = compare_groups(row, best, "rougeLsum", scores)
         if row.key != best.key and pair is not None:
             pairs[row.key] = pair
-    outcomes: dict[str, list[str]] = {"above": [], "below": [], "alike": []}
+    labels: dict[str, list[str]] = {"below": [], "above": [], "alike": [], "untested": []}
     judged = judge_differences(pairs)
     for row in rows:
-        difference = judged.get(row.key)
-        if difference is None:
+        if row.key == best.key:
             continue
-        kind = "alike"
-        if difference.outcome == DISTINGUISHED:
+        difference, kind = judged.get(row.key), "untested"
+        if difference is not None and difference.outcome == DISTINGUISHED:
             kind = "above" if difference.mean > 0 else "below"
-        outcomes[kind].append(label_of(row))
-    lists = {kind: ", ".join(labels) or "none" for kind, labels in outcomes.items()}
+        elif difference is not None and difference.outcome == UNDISTINGUISHED:
+            kind = "alike"
+        labels[kind].append(label_of(row))
+    lists = {kind: ", ".join(names) or "none" for kind, names in labels.items()}
     mean = best.numbers["rougeLsum"].mean
     return (
         f"{name}, {best.first.evaluation.n} examples: of the readings, {label_of(best)} has the highest R-Lsum,"
         f" {mean:.1f}. Significantly below it: {lists['below']}. Above it: {lists['above']}."
-        f" Not distinguished: {lists['alike']}."
+        f" Not distinguished: {lists['alike']}. Not tested: {lists['untested']}."
     )
 
 
@@ -246,7 +230,9 @@ def main() -> None:
     if options.weights:
         make_runs(options)
     if options.weights or options.publish:
-        publish(options, results)
+        datasets = [f"readings_{name}" for name in options.sets]
+        runs = chain(*((options.work / "runs" / name).glob("*/*") for name in datasets))
+        publish(runs, datasets, results)
     tables, sentences = [], []
     for name in options.sets:
         rows = read_table(results, f"readings_{name}")

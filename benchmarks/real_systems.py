@@ -20,7 +20,7 @@ import gzip
 import json
 import shutil
 import tempfile
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import chdir
 from pathlib import Path
 from typing import Any
@@ -155,18 +155,18 @@ def make_runs(name: str) -> None:
         longsumbench.import_outputs(folder / f"{file}.jsonl", dataset=dataset, **facts, **settings)
 
 
-def publish(work: Path, results: Results) -> None:
-    """Pack the runs of a folder without their texts, and make the tables."""
-    for name in SETS:
+def publish(runs: Iterable[Path], names: Sequence[str], results: Results) -> None:
+    """Pack the runs of some datasets without their texts, and make the tables."""
+    for name in names:
         results.bundle(name).unlink(missing_ok=True)
-    for run in (work / "results" / "runs").glob("*/*/*"):
+    for run in runs:
         copy = results.root.joinpath("runs", *run.parts[-3:])
         copy.mkdir(parents=True)
         for file in KEPT:
             shutil.copy(run / file, copy)
     print(*pack_runs(results), sep="\n")
     shutil.rmtree(results.root / "runs")
-    for name in SETS:
+    for name in names:
         print(TableView(update_table(results, name)).render())
 
 
@@ -187,7 +187,7 @@ def main() -> None:
         with chdir(work):
             for name in SETS:
                 make_runs(name)
-        publish(work, results)
+        publish((work / "results" / "runs").glob("*/*/*"), list(SETS), results)
 
 
 if __name__ == "__main__":
