@@ -185,7 +185,7 @@ def find_tokenized(source: Document, tokenized: Iterable[str]) -> Sentences:
     text = " ".join(source.sentences())
     spans = set()
     for sentence in tokenized:
-        # Any blanks may stand between two characters.
+        # Blanks between two characters do not matter.
         characters = " *".join(map(re.escape, "".join(sentence.split())))
         if match := re.search(characters, text):
             spans.add(match.span())

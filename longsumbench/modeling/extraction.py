@@ -84,8 +84,7 @@ def _ranked_with_redundancy(
     if not len(scored.scores):
         return
     cosines = similarities([" ".join(sentences[first:end]) for first, end in scored.spans])
-    scores = scored.scores
-    values = (1 - redundancy) * (scores - scores.min()) / (np.ptp(scores) or 1.0)
+    values = scaled_scores(scored.scores, 1 - redundancy)
     closest = np.zeros(len(values))  # cosine with the most similar chosen span
     available = np.ones(len(values), np.bool_)
     while available.any():
@@ -93,6 +92,12 @@ def _ranked_with_redundancy(
         yield best
         available[best] = False
         closest = np.maximum(closest, cosines[best])
+
+
+def scaled_scores(scores: Scores, highest: float) -> Scores:
+    """Return scores from 0 to `highest`; equal ones are 0."""
+    scaled: Scores = highest * (scores - scores.min()) / (np.ptp(scores) or 1.0)
+    return scaled
 
 
 def _without_copies(sentences: Sequence[str], order: Iterable[int]) -> Iterator[int]:

@@ -12,6 +12,7 @@ import numpy as np
 
 from longsumbench import core
 from longsumbench.core import Decoding, Example, FitContext, Scores
+from longsumbench.modeling.extraction import scaled_scores
 from longsumbench.modeling.ranking import Ranking, similarities
 from longsumbench.models.prompt.config import PromptConfig
 from longsumbench.models.prompt.source_text import LongText, Span
@@ -118,7 +119,7 @@ class Selector:
             return scores
         sentences = split_sentences(written)
         cosines = similarities([*snippets, *sentences])[: len(snippets), len(snippets) :]
-        scaled = (scores - scores.min()) / (np.ptp(scores) or 1.0)
         redundancy = self.config.redundancy
-        values: Scores = (1 - redundancy) * scaled - redundancy * cosines.max(axis=1, initial=0.0)
+        relevance = scaled_scores(scores, 1 - redundancy)
+        values: Scores = relevance - redundancy * cosines.max(axis=1, initial=0.0)
         return values
