@@ -75,6 +75,57 @@ class Fact:
 
 
 @dataclass(frozen=True, slots=True)
+class FactPart:
+    """A part of a planted fact, which a summary can state in another form.
+
+    Attributes:
+        kind: how it is compared: "name", "number", "amount", "date", "file", "words", or "not" (it is denied).
+        text: as in the source ("3.4 million euros").
+    """
+
+    kind: str
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
+class FactStatement:
+    """A planted sentence that states a fact, or half of it.
+
+    Attributes:
+        sentence: as it stands in the source.
+        parts: what must stand together in a summary that states the same.
+        position: relative position in the source's words, from 0 to below 1.
+    """
+
+    sentence: str
+    parts: tuple[FactPart, ...]
+    position: float
+
+
+@dataclass(frozen=True, slots=True)
+class PlantedFact:
+    """A fact that was planted in a natural text (`dataset.plant`).
+
+    A summary states it if the subject and the answer stand together in it, or if it states all of `statements`.
+
+    Attributes:
+        kind: "decision", "number", "date", "name", "negation", "correction", "two_places", … (see `corpora/planting`).
+        subject: what the fact is about ("the Lisbon office").
+        answer: what is true of it ("3.4 million euros").
+        statements: the sentences that state it together; one, unless subject and answer stand in different places.
+        revoked: an answer that an earlier sentence gave and a later one corrected.
+        chance: probability that a guess of the answer is right.
+    """
+
+    kind: str
+    subject: FactPart
+    answer: tuple[FactPart, ...]
+    statements: tuple[FactStatement, ...]
+    revoked: tuple[FactPart, ...] = ()
+    chance: float = 0.0
+
+
+@dataclass(frozen=True, slots=True)
 class Example:
     """Source documents with their reference summaries.
 
@@ -86,6 +137,7 @@ class Example:
         references: the summaries people wrote, each a tuple of sentences, never cut.
         facts: planted facts of a generated text; systems do not use them.
         highlights: stretches of the source that people marked as important, in the order of the source.
+        planted: facts that were planted in a natural text; systems do not use them.
     """
 
     id: str
@@ -95,6 +147,7 @@ class Example:
     references: tuple[Sentences, ...]
     facts: tuple[Fact, ...] = ()
     highlights: Sentences = ()
+    planted: tuple[PlantedFact, ...] = ()
 
     @property
     def topic(self) -> str | None:
@@ -124,9 +177,9 @@ class Example:
         return count_words(self.sentences())
 
     def to_dict(self) -> dict[str, Any]:
-        """Return plain lists and dicts that JSON can hold, without `facts` and `highlights` if there are none."""
+        """Return plain lists and dicts that JSON can hold, without empty `facts`, `highlights` and `planted`."""
         plain: dict[str, Any] = msgspec.to_builtins(self)
-        for field in ("facts", "highlights"):
+        for field in ("facts", "highlights", "planted"):
             if not plain[field]:
                 del plain[field]
         return plain
