@@ -147,6 +147,7 @@ metrics = Registry(
         {
             "rouge": "longsumbench.metrics.rouge:Rouge",
             "fact_recall": "longsumbench.metrics.fact_recall:FactRecall",
+            "fact_survival": "longsumbench.metrics.fact_survival:FactSurvival",
             "entity_precision": "longsumbench.metrics.names_and_numbers:EntityPrecision",
             "number_precision": "longsumbench.metrics.names_and_numbers:NumberPrecision",
             "copied": "longsumbench.metrics.word_metrics:Copied",

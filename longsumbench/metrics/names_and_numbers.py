@@ -236,12 +236,18 @@ def numbers_in(text: str) -> Iterator[Number]:
     # what was read is replaced, so that no number is read twice
     text = _DIGITS.sub(read_digits, _ISO_DATE.sub(read_date, text))
     yield from numbers
+    for _, value in spelled_numbers(text):
+        yield Number(str(value))
+    for match in _DATE_WORD.finditer(text):
+        yield Number("", match[0].lower())
+
+
+def spelled_numbers(text: str) -> Iterator[tuple[re.Match[str], int]]:
+    """Yield the numbers in words, without idioms ("one") and a scale alone ("million"), with their values."""
     for match in _SPELLED.finditer(text.lower()):
         parts = [word for word in re.split(r"[\s-]+", match[0]) if word != "and"]
         if len(parts) > 1 or parts[0] not in (*_IDIOMS, *_SCALES):
-            yield Number(str(_value_of(parts)))
-    for match in _DATE_WORD.finditer(text):
-        yield Number("", match[0].lower())
+            yield match, _value_of(parts)
 
 
 def _value_of(words: list[str]) -> int:

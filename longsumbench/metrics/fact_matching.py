@@ -1,0 +1,226 @@
+"""Does a summary state a planted fact? Begin with `judge_facts`.
+
+    summary --> passages (a sentence, or two that belong together) --tokens_of--> right, wrong or missing
+
+Two texts state the same name, number, amount, date, file or phrase if they have the same tokens.
+"""
+
+import re
+from collections import Counter
+from collections.abc import Collection, Sequence
+from decimal import Decimal
+from functools import lru_cache
+from itertools import pairwise
+
+from longsumbench.core import FactPart, PlantedFact
+from longsumbench.metrics.names_and_numbers import names_in, spelled_numbers
+from longsumbench.rouge.stemmers import google_stem
+from longsumbench.sentences import sentence_key, split_summary
+
+RIGHT, WRONG, MISSING = "right", "wrong", "missing"
+
+_MONTHS = re.findall("[a-z]+", "jan feb mar apr may jun jul aug sep oct nov dec")
+_MONTH = (
+    r"(?P<month>jan(?:uary)?|feb(?:ruary)?|mar(?:ch)?|apr(?:il)?|may|june?|july?|aug(?:ust)?|sept?(?:ember)?"
+    r"|oct(?:ober)?|nov(?:ember)?|dec(?:ember)?)\b\.?"
+)
+_DAY, _YEAR = r"(?<![\w.,])(?P<day>\d\d?)(?:st|nd|rd|th)?\b", r"(?:,? (?P<year>\d{4})\b)?"
+_DATES = (
+    rf"{_DAY}(?: day)?(?: of)? {_MONTH}{_YEAR}",
+    rf"\b{_MONTH} (?:the )?{_DAY}(?![.,]\d){_YEAR}",
+    r"\b(?P<year>\d{4})-(?P<month>\d\d)-(?P<day>\d\d)\b",
+    r"(?<![\w.])(?P<day>\d\d?)\. ?(?P<month>\d\d?)\.(?: ?(?P<year>\d{4}|\d\d)\b)?(?!\d)",
+    r"(?<![\w/])(?P<day>\d\d?)/(?P<month>\d\d?)(?:/(?P<year>\d{4}|\d\d))?(?![\w/])",
+)
+_SIGNS = {  # what replaces units and scales; per cent and folders are left out
+    "": r"\bper ?cent\b|%|[\w.~-]*[/\\](?=[\w./\\-]*\.[a-z])",
+    "€": r"\b(?:euros?|eur)\b|€",
+    "$": r"\bus ?\$|\b(?:us )?dollars?\b|\busd\b|\$",
+    "£": r"\bpounds?(?: sterling)?\b|\bgbp\b|£",
+    "₣": r"\b(?:francs?|chf)\b",
+    "e3": r"(?<=\d)(?:[\s-]?thousand|k)\b",
+    "e6": r"(?<=\d)(?:[\s-]?(?:million|mio|mln|mn)|m)\b",
+    "e9": r"(?<=\d)(?:[\s-]?(?:billion|bn)|b)\b",
+}
+_NUMBER = r"\d{1,3}(?:[,\u00a0\u202f]\d{3})+(?:\.\d+)?(?:e\d)?|\d+(?:\.\d+)?(?:e\d)?"
+_TOKEN = re.compile(
+    rf"@\d\d-\d\d|@\d{{4}}|[€$£₣]|[\w-][\w.-]*\.[a-z]\w*|{_NUMBER}|[^\W_\d]+(?:['’][^\W_]+)*"
+)
+# Neither function words, nor titles and legal forms, tell names or phrases apart
+_LEFT_OUT = frozenset(
+    re.findall(
+        "[a-z]+",
+        """a an the of for in on at to by with from and as its their his her this that is are was were be been has have
+        had will would did do does not no never dr mr mrs ms miss prof professor sir ltd limited
+        inc llc plc corp co company gmbh ag sa""",
+    )
+)
+_YEARS, _CURRENCIES = re.compile(r"@\d{4}$"), re.compile("[€$£₣]")
+_OTHERS = {  # kind → form of the tokens that may stand in place of an answer
+    "number": re.compile(r"\d[\d.]*$"),
+    "amount": re.compile(r"\d{4}"),
+    "date": re.compile(r"@\d\d-"),
+    "file": re.compile(r".*\.[a-z]"),
+}
+_NEGATION = re.compile(
+    r"\b(?:not(?! only| just)|never|no|none|nobody|neither|nor|without|cannot|unsuccessful\w*|ineffective)\b|n['’]t\b"
+    r"|\b(?:fail|reject|refus|declin(?!\w* (?:by|from|in|to \d))|den(?:y|ie)|turn\w* down|voted (?:down|against))"
+)
+_CLAUSE_END = re.compile(
+    r"[;:](?=\s)|[—–()]|,(?! (?:however|therefore|instead|again),)(?<!however,)(?<!therefore,)(?<!instead,)(?<!again,)(?=\s)"
+    r"|\b(?:but|although|though|while|whereas|because|who|which)\b"
+    r"|\band (?=(?:did|was|were|had|has|have|is|are|will|would|could|it|they|he|she|we|\w+ed)\b)"
+)
+_CONTINUES = re.compile(
+    r"\W*(?:it|its|they|their|he|his|she|her|this|that|these|those|which|later|instead)\b", re.I
+)
+_stem = google_stem()
+
+
+def judge_facts(facts: Sequence[PlantedFact], summary: str) -> list[str]:
+    """Decide for each fact of an example whether its summary states it: "right", "wrong" or "missing".
+
+    A fact is right if its subject and its answer stand together, or if all of its statements do: in a sentence, or in
+    one and the next that continues it ("It …"). It is wrong if the subject stands with another value, or if the summary
+    denies what the source states, or the reverse. Of two answers, the later one in the summary counts.
+    """
+    sentences, passages = split_summary(summary), list[str]()
+    for sentence, following in pairwise((*sentences, "")):
+        passages.append(sentence)
+        if _CONTINUES.match(following) or sentence.endswith(":"):
+            passages.append(f"{sentence} {following}")
+    families = _family_names(facts)
+    return [_Matcher(fact, families).judge(summary, passages) for fact in facts]
+
+
+@lru_cache(10_000)  # each passage of a few examples is compared with many facts
+def tokens_of(text: str) -> frozenset[str]:
+    """Return what a text states, independent of how it is written.
+
+    These are the stems of words without function words, titles and legal forms; numbers in digits ("3400000"); signs of
+    currencies; names of files without folders; days ("@03-14"), with their years ("@2023"). A date that can be read in
+    two ways is there twice.
+    """
+    text = text.casefold()
+    for match, value in reversed([*spelled_numbers(text)]):
+        text = f"{text[: match.start()]}{value}{text[match.end() :]}"
+    for date in _DATES:
+        text = re.sub(date, _date_tokens, text)
+    for sign, words in _SIGNS.items():
+        text = re.sub(words, sign if sign.startswith("e") else f" {sign} ", text)
+    tokens = set()
+    for token in _TOKEN.findall(text):
+        if re.fullmatch(_NUMBER, token):
+            number = Decimal(re.sub("[^0-9.e]", "", token))
+            token = f"{number.normalize():f}"
+        token = re.sub("['’]s$", "", token)
+        if token not in _LEFT_OUT:
+            tokens.add(_stem(token) if token.isalpha() else token)
+    return frozenset(tokens)
+
+
+def _date_tokens(match: re.Match[str]) -> str:
+    year, day, word = match["year"] or "", int(match["day"]), match["month"]
+    month = int(word) if word.isdecimal() else _MONTHS.index(word[:3]) + 1
+    days = f" @{month:02}-{day:02} "
+    if "/" in match[0] and day <= len(_MONTHS):
+        days += f"@{day:02}-{month:02} "
+    if len(year) == 2:
+        year = f"20{year}"
+    return f"{days}@{year} " if year else days
+
+
+def _family_names(facts: Sequence[PlantedFact]) -> set[frozenset[str]]:
+    """Return the last words of the facts' names, without those of several names."""
+    names = {}
+    for fact in facts:
+        for part in (fact.subject, *fact.answer, *fact.revoked):
+            if part.kind == "name":
+                names[tokens_of(part.text)] = tokens_of(part.text.split()[-1])
+    counts = Counter(names.values())
+    return {last for last, number in counts.items() if last and number == 1}
+
+
+def _names_of(passage: str) -> list[frozenset[str]]:
+    return [tokens_of(name) for name in names_in(passage, "")]
+
+
+class _Matcher:
+    """Compares a fact with passages; `families` are family names that stand for a whole name."""
+
+    def __init__(self, fact: PlantedFact, families: Collection[frozenset[str]]) -> None:
+        self._fact = fact
+        self._families = families
+        self._source = " ".join(statement.sentence for statement in fact.statements)
+
+    def judge(self, summary: str, passages: Sequence[str]) -> str:
+        fact = self._fact
+        answered = self._places(passages, (fact.subject, *fact.answer))
+        revoked = self._places(passages, (fact.subject, *fact.revoked)) if fact.revoked else []
+        if answered and revoked:
+            return RIGHT if answered[-1] >= revoked[-1] else WRONG
+        if answered or self._is_restated(summary, passages):
+            return RIGHT
+        if revoked or any(map(self._contradicts, passages)):
+            return WRONG
+        return MISSING
+
+    def _places(self, passages: Sequence[str], parts: Sequence[FactPart]) -> list[int]:
+        return [place for place, passage in enumerate(passages) if self._states(passage, parts)]
+
+    def _is_restated(self, summary: str, passages: Sequence[str]) -> bool:
+        """Return True if the summary copies, or states, each of the fact's sentences."""
+        text, restated = sentence_key(summary), []
+        for statement in self._fact.statements:
+            is_copied = sentence_key(statement.sentence) in text
+            restated.append(is_copied or bool(self._places(passages, statement.parts)))
+        return all(restated)
+
+    def _states(self, passage: str, parts: Sequence[FactPart]) -> bool:
+        denials = [part for part in parts if part.kind == "not"]
+        if not self._has(passage, [part for part in parts if part.kind != "not"]):
+            return False
+        if not denials and _NEGATION.search(self._source.casefold()):
+            return True
+        return bool(denials) == self._is_denied(passage, denials or parts[1:])
+
+    def _has(self, passage: str, parts: Sequence[FactPart]) -> bool:
+        return all(self._has_part(passage, part) for part in parts)
+
+    def _has_part(self, passage: str, part: FactPart) -> bool:
+        tokens, stated = tokens_of(part.text), tokens_of(passage)
+        # A year and a currency may be left out; another one is wrong
+        for optional in (_YEARS, _CURRENCIES):
+            if not any(map(optional.match, stated)):
+                tokens = frozenset(token for token in tokens if not optional.match(token))
+        if tokens <= stated:
+            return True
+        if part.kind != "name":
+            return False
+        family = tokens_of(part.text.split()[-1])
+        return family in self._families and family in _names_of(passage)
+
+    def _is_denied(self, passage: str, parts: Sequence[FactPart]) -> bool:
+        """Return True if a clause with one of the parts, or else the whole passage, has a negation."""
+        holding = []
+        for clause in _CLAUSE_END.split(passage):
+            if any(self._has_part(clause, part) for part in parts):
+                holding.append(clause)
+        return any(_NEGATION.search(text.casefold()) for text in holding or [passage])
+
+    def _contradicts(self, passage: str) -> bool:
+        """Return True if a passage that does not state the fact states another answer."""
+        if not self._has_part(passage, self._fact.subject):
+            return False
+        answer = self._fact.answer
+        return self._has(passage, answer) or any(self._has_other(passage, part) for part in answer)
+
+    def _has_other(self, passage: str, part: FactPart) -> bool:
+        """Return True if a passage has, in place of a part, another one of its kind that the source does not have."""
+        known = tokens_of(f"{self._source} {self._fact.subject.text}")
+        if self._has_part(passage, part):
+            return False
+        if part.kind == "name":
+            return any(not name <= known for name in _names_of(passage))
+        form = _OTHERS.get(part.kind)
+        return form is not None and any(map(form.match, tokens_of(passage) - known))
