@@ -174,7 +174,7 @@ class _Matcher:
         for statement in self._fact.statements:
             is_copied = sentence_key(statement.sentence) in text
             restated.append(is_copied or bool(self._places(passages, statement.parts)))
-        return all(restated)
+        return bool(restated) and all(restated)
 
     def _states(self, passage: str, parts: Sequence[FactPart]) -> bool:
         denials = [part for part in parts if part.kind == "not"]
