@@ -51,8 +51,8 @@ _LEFT_OUT = frozenset(
     re.findall(
         "[a-z]+",
         """a an the of for in on at to by with from and as its their his her this that is are was were be been has have
-        had will would did do does not no never dr mr mrs ms miss prof professor sir ltd limited
-        inc llc plc corp co company gmbh ag sa""",
+        had will would did do does not no never dr mr mrs ms miss prof professor sir minister
+        chair chairman director president secretary mayor ltd limited inc llc plc corp co company gmbh ag sa""",
     )
 )
 _YEARS, _CURRENCIES = re.compile(r"@\d{4}$"), re.compile("[€$£₣]")
@@ -63,8 +63,10 @@ _OTHERS = {  # kind → form of the tokens that may stand in place of an answer
     "file": re.compile(r".*\.[a-z]"),
 }
 _NEGATION = re.compile(
-    r"\b(?:not(?! only| just)|never|no|none|nobody|neither|nor|without|cannot|unsuccessful\w*|ineffective)\b|n['’]t\b"
-    r"|\b(?:fail|reject|refus|declin(?!\w* (?:by|from|in|to \d))|den(?:y|ie)|turn\w* down|voted (?:down|against))"
+    r"\b(?:not(?! only| just| exceed| more than| less than)|no(?! more than| less than| fewer than)|never|none|nobody"
+    r"|neither|nor|without|cannot|unsuccessful\w*|ineffective|g[ai]v\w* up)\b|n['’]t\b"
+    r"|\b(?:fail|reject|refus|declin(?!\w* (?:by|from|in|to \d))|den(?:y|ie)|turn\w* down|voted (?:down|against)"
+    r"|abandon|cancel|scrapp|skip)"
 )
 _CLAUSE_END = re.compile(
     r"[;:](?=\s)|[—–()]|,(?! (?:however|therefore|instead|again),)(?<!however,)(?<!therefore,)(?<!instead,)(?<!again,)(?=\s)"
@@ -122,12 +124,16 @@ def tokens_of(text: str) -> frozenset[str]:
 def _date_tokens(match: re.Match[str]) -> str:
     year, day, word = match["year"] or "", int(match["day"]), match["month"]
     month = int(word) if word.isdecimal() else _MONTHS.index(word[:3]) + 1
-    days = f" @{month:02}-{day:02} "
-    if "/" in match[0] and day <= len(_MONTHS):
-        days += f"@{day:02}-{month:02} "
-    if len(year) == 2:
-        year = f"20{year}"
-    return f"{days}@{year} " if year else days
+    readings = [(month, day)]
+    if "/" in match[0]:
+        readings.append((day, month))
+    tokens = [f"@{first:02}-{second:02}" for first, second in readings if first <= len(_MONTHS)]
+    if year:
+        tokens.append(f"@20{year}" if len(year) == 2 else f"@{year}")
+    elif word.isdecimal():
+        # "12.5." may also be a number at the end of a sentence
+        tokens.append(match[0])
+    return f" {' '.join(tokens)} "
 
 
 def _family_names(facts: Sequence[PlantedFact]) -> set[frozenset[str]]:
