@@ -1,7 +1,7 @@
 """What metrics found about each sentence of a run's summaries: `verdicts-<metric>.jsonl`, and their lists on pages.
 
 A line is {"id", "verdicts": [[score, source], …]}, with an entry for each sentence: a score, 0–1, and the index of the
-source sentence that decided it. Entries of key points come first and have their text.
+source sentence that decided it. Entries of key points come first and have their text; some metrics have no others.
 """
 
 import json
@@ -78,12 +78,12 @@ def judged_lists(
     for metric, of_metric in verdicts.items():
         found = of_metric.get(name, ())
         scored = [verdict for verdict in found if not verdict.key_point]
-        if not scored or len(scored) != len(sentences):  # no verdict of this text
-            continue
         points = [(verdict.key_point, verdict) for verdict in found if verdict.key_point]
+        if len(scored) != len(sentences) and (scored or not points):  # no verdict of this text
+            continue
         for noun, pairs in (
             ("key point", points),
-            ("sentence", list(zip(sentences, scored, strict=True))),
+            ("sentence", list(zip(sentences, scored, strict=False))),
         ):
             judged = [
                 JudgedSentence(sentence, f"{score:.0%}", score < _UNSUPPORTED, source + 1)

@@ -39,6 +39,7 @@ _ALIASES = {
     "novel_trigrams": "novel_ngrams_3",
     "memory": "peak_memory_gb",
 }
+_SURVIVAL_HEADINGS = {"fact_survival": "facts\nright", "fact_survival_wrong": "facts\nwrong"}
 _VALUES_SHOWN = 4  # of a setting in a cell
 _VERIFIED = {None: "", True: "verified", False: "reported"}
 _COUNTS = {  # of a ledger: name → heading, meaning
@@ -69,10 +70,12 @@ def _count_column(name: str) -> Column:
 
 def _measure_column(name: str, part: str) -> Column:
     """Return the column of a type of ROUGE or a measure; `part` of ROUGE is what the rows have as F."""
-    heading = {**ROUGE_HEADINGS, **MEASURE_HEADINGS}.get(name, name.replace("_", "_\n"))
+    heading = {**ROUGE_HEADINGS, **MEASURE_HEADINGS, **_SURVIVAL_HEADINGS}.get(
+        name, name.replace("_", "_\n")
+    )
     group = f"ROUGE {ROUGE_PARTS[part]}" if name in ROUGE_HEADINGS else ""
-    if name.startswith("fact_recall"):
-        group = "facts stated right"
+    if name.startswith(("fact_recall", "fact_survival")):
+        group = "facts stated wrong" if name.endswith("_wrong") else "facts stated right"
 
     def cell(row: SeedGroup) -> str:
         return f"{row.numbers[name]:.1f}" if name in row.numbers else ""
@@ -131,6 +134,17 @@ def _settings_by_key(run: RunRecord) -> dict[str, Any]:
     return settings
 
 
+def _survival_range_cell(row: SeedGroup) -> str:
+    bounds = [row.numbers.get(f"fact_survival_{bound}") for bound in ("floor", "ceiling")]
+    return "–".join(f"{bound.mean:.0f}" for bound in bounds if bound)
+
+
+_SURVIVAL_RANGE = Column(
+    "fact_survival_range",
+    "floor–\nceiling",
+    "facts that random sentences, and the shortest planted ones, state with as many words",
+    _survival_range_cell,
+)
 _SOURCE_COPIED = fact_column(
     "source_copied",
     "copied\nfrom",
@@ -172,6 +186,7 @@ def all_columns(records: Sequence[RunRecord], part: str = "f") -> list[Column]:
         *rouge_parts,
         csv_only(text_values),
         *(_measure_column(name, part) for name in measures),
+        _SURVIVAL_RANGE,
         _SOURCE_COPIED,
         *map(_cut_column, sorted(causes)),
         *OUTPUT_COLUMNS,

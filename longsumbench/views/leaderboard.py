@@ -34,7 +34,14 @@ from longsumbench.views.ledger import ledger_block
 from longsumbench.views.lengths import describe_lengths_picture, lengths_csv, lengths_figure
 from longsumbench.views.notes import describe_untrained, footnotes, runs_of
 from longsumbench.views.published import published_blocks
-from longsumbench.views.recall import facts_figure, oracle_figure, oracle_lines, recall_lines
+from longsumbench.views.recall import (
+    facts_figure,
+    oracle_figure,
+    oracle_lines,
+    recall_lines,
+    survival_figure,
+    survival_lines,
+)
 from longsumbench.views.series import SeriesFigure, draw_series
 from longsumbench.views.tables import Block, Stressed, Tied, csv_text, rounded_frame
 
@@ -48,9 +55,12 @@ _COST = ("length", "source_seen", "source_copied", "seconds", "run", "verified")
 _CHECKPOINT_COLUMNS = ("price", "parameters", "context", "released", "prompt", "length_ratio")
 # Left out after scores that do not rank
 _FIRST_LEFT_OUT = ("seconds", "source_copied", "source_seen", "seeds", "seed", "length")
-_PICTURES = ("recall", "oracle-recall", "lengths")
+_PICTURES = ("recall", "survival", "oracle-recall", "lengths")
+# Shown if facts are planted in natural texts
+_SURVIVAL_COLUMNS = ("fact_survival", "fact_survival_wrong", "fact_survival_range")
 _RECALL_PICTURES = (
     ("recall", "planted facts that the summaries state right", recall_lines, facts_figure),
+    ("survival", "planted facts that survive, by place and kind", survival_lines, survival_figure),
     ("oracle-recall", "sentences that the summaries copy", oracle_lines, oracle_figure),
 )
 
@@ -112,7 +122,8 @@ def _choose_columns(
         return columns, columns[:1:-1]
     numbers = list(numbers_shown([row.first for row in rows]))
     facts = _CHECKPOINT_COLUMNS if any(map(has_system_facts, runs)) else ()
-    shown = (*_WHO, seeds_column(rows), *numbers, *facts, *_COST)
+    survival = [name for name in _SURVIVAL_COLUMNS if _SURVIVAL_COLUMNS[0] in all_columns]
+    shown = dict.fromkeys((*_WHO, seeds_column(rows), *numbers, *survival, *facts, *_COST))
     # The score that ranks is never left out
     unranked = [name for name in reversed(numbers) if name != runs[0].evaluation.ranked_by]
     optional = (*unranked, *_FIRST_LEFT_OUT, *_CHECKPOINT_COLUMNS)

@@ -1,6 +1,6 @@
 """Pictures of recall by place: of planted facts, and of the sentences that the oracle selects.
 
-    rows of a table --RecallPicture.lines--> RecallLine of each system --facts_figure, oracle_figure--> SeriesFigure
+    rows of a table --recall_lines, …--> RecallLine of each system --facts_figure, …--> SeriesFigure
 
 Single facts and sentences are placed by position, other facts by the distance between their two places.
 """
@@ -9,6 +9,7 @@ from collections.abc import Mapping, Sequence, Set
 from dataclasses import dataclass, field, replace
 
 from longsumbench.leaderboards.seed_groups import SeedGroup
+from longsumbench.metrics.fact_survival import FACT_KINDS
 from longsumbench.views.notes import describe_intervals, describe_mark, join
 from longsumbench.views.series import Panel, PanelRow, Series, SeriesFigure
 
@@ -16,7 +17,7 @@ CHANCE = "fact_recall_chance"
 _MOST_SYSTEMS = 6  # in a picture
 _GUESS_OF_TWO = 50.0  # percent; a silent fact has two bids
 _VAGUE = 60.0  # mean width of the intervals of a line, in percent, above which it has no band
-_ORACLE = "oracle"
+_ORACLE, _SURVIVAL = "oracle", "fact_survival"
 
 
 @dataclass(frozen=True)
@@ -68,6 +69,18 @@ ORACLE_PANELS = (
 )
 
 
+def _by_kind() -> RecallPanel:
+    places = {f"{_SURVIVAL}_{kind}": float(place) for place, kind in enumerate(FACT_KINDS)}
+    # Every second label is lower
+    ticks = {}
+    for place, kind in enumerate(FACT_KINDS):
+        ticks[float(place)] = "\n" * (place % 2) + kind.replace("_", " ")
+    return RecallPanel("By kind\nof fact", "", places, ticks)
+
+
+SURVIVAL_PANELS = (_by_position("By place\nof facts in one place", _SURVIVAL), _by_kind())
+
+
 @dataclass(frozen=True)
 class RecallLine:
     """The line of a system.
@@ -110,6 +123,11 @@ def oracle_lines(rows: Sequence[SeedGroup]) -> list[RecallLine]:
     return lines
 
 
+def survival_lines(rows: Sequence[SeedGroup]) -> list[RecallLine]:
+    """Return the lines of comparable rows in their order; systems without fact survival are left out."""
+    return recall_lines(rows, SURVIVAL_PANELS)
+
+
 def best_of_models(lines: Sequence[RecallLine]) -> list[RecallLine]:
     """Return the first line of each model that learned, or its first line if none did, in the order of `lines`.
 
@@ -141,6 +159,16 @@ def facts_figure(
 def oracle_figure(title: str, lines: Sequence[RecallLine]) -> SeriesFigure:
     """Return the figure of oracle recall; see `recall_figure`."""
     return recall_figure(title, lines, ORACLE_PANELS, "sentences (%)")
+
+
+def survival_figure(title: str, lines: Sequence[RecallLine]) -> SeriesFigure:
+    """Return the figure of fact survival, with the first system's floor and ceiling; see `recall_figure`."""
+    first, levels = lines[0], {}
+    for level in ("floor", "ceiling"):
+        levels[f"{level}, {first.label}"] = first.row.numbers[f"{_SURVIVAL}_{level}"].mean
+    panels = [replace(panel, guesses=levels) for panel in SURVIVAL_PANELS]
+    note = f"Floor and ceiling: random sentences, and the shortest planted ones, with as many words as {first.label} writes."
+    return recall_figure(title, lines, panels, "planted facts stated right (%)", note)
 
 
 def recall_figure(

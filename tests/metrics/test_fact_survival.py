@@ -1,0 +1,101 @@
+"""Which columns planted facts count in, and between which bounds an extract's survival is."""
+
+import math
+import random
+from dataclasses import replace
+
+import pytest
+from support.planted_facts import (
+    CORRECTION,
+    DECISION,
+    FACTS,
+    NAME,
+    NEUTRAL,
+    NUMBER,
+    REVOKED,
+    TWO_PLACES,
+)
+
+from longsumbench.core import Document, Example, PlantedFact, Scoring, Section
+from longsumbench.metrics.fact_survival import FactSurvival
+
+METRIC = FactSurvival(Scoring())
+
+
+def example_of(*facts: PlantedFact) -> Example:
+    """A source of the facts' sentences between others."""
+    sentences = [statement.sentence for fact in facts for statement in fact.statements]
+    document = Document(None, (Section(None, ((NEUTRAL[0], *sentences, *NEUTRAL[1:]),)),))
+    return Example("e", None, None, (document,), (("x",),), planted=facts)
+
+
+def score(prediction: str, *facts: PlantedFact) -> dict[str, float]:
+    """Return the columns that apply, without their common beginning."""
+    row = METRIC.score(prediction, example_of(*facts))
+    assert tuple(row) == METRIC.columns
+    return {
+        name[len("fact_survival") :]: value for name, value in row.items() if not math.isnan(value)
+    }
+
+
+def test_columns_by_hand() -> None:
+    """Each column is a mean over its facts; a fact in two places has no position, a correction that of its last one."""
+    summary = f"{NUMBER.statements[0].sentence} {REVOKED}"  # 12 words
+    row = score(summary, NUMBER, CORRECTION, TWO_PLACES)
+    assert example_of(NUMBER, CORRECTION, TWO_PLACES).source_words() == 62
+    assert row == pytest.approx(
+        {
+            "": 1 / 3,
+            "_wrong": 1 / 3,
+            "_number": 1.0,
+            "_correction": 0.0,
+            "_two_places": 0.0,
+            "_position_5": 1 / 2,
+            "_chance": (0.001 + 0.001 + 0) / 3,
+            "_floor": (2 * 12 / 62 + (12 / 62) ** 2) / 3,
+            # 6 words for the number, 12 for the correction
+            "_ceiling": 1 / 3,
+        }
+    )
+
+
+def test_an_example_without_facts() -> None:
+    """No column applies."""
+    assert score("A summary.") == {}
+
+
+def test_an_empty_summary() -> None:
+    """All columns are 0, except for chance."""
+    row = score("", *FACTS)
+    assert row.pop("_chance") > 0
+    assert set(row.values()) == {0.0}
+
+
+def test_extracts_are_below_the_ceiling() -> None:
+    """No extract of a source keeps more facts than the shortest sentences of as many words; all sentences keep all."""
+    draw, sentences = random.Random(2), list(example_of(*FACTS).sentences())
+    for _ in range(200):
+        extract = draw.sample(sentences, draw.randrange(len(sentences)))
+        row = score("\n".join(extract), *FACTS)
+        assert row[""] <= row["_ceiling"] <= 1
+    assert score("\n".join(sentences), *FACTS)[""] == 1
+
+
+def test_random_sentences_reach_the_floor() -> None:
+    """Over many random extracts of half the sentences, survival is the floor on average."""
+    draw, sentences = random.Random(3), list(example_of(*FACTS).sentences())
+    rows = []
+    for _ in range(400):
+        extract = draw.sample(sentences, len(sentences) // 2)
+        rows.append(score("\n".join(extract), *FACTS))
+    mean = {name: sum(row[name] for row in rows) / len(rows) for name in ("", "_floor")}
+    assert mean[""] == pytest.approx(mean["_floor"], abs=0.03)
+
+
+def test_verdicts_name_the_source_sentence() -> None:
+    """Each fact has a verdict with its sentences and the place of the last one in the source."""
+    example = replace(example_of(DECISION, NAME), id="other")
+    scores, verdicts = METRIC.judge_sentences(DECISION.statements[0].sentence, example)
+    assert scores["fact_survival"] == 0.5
+    assert [(verdict.score, verdict.source) for verdict in verdicts] == [(1.0, 1), (0.0, 2)]
+    assert verdicts[1].key_point == f"missing, name: {NAME.statements[0].sentence}"
