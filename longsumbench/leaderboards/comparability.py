@@ -18,6 +18,7 @@ from longsumbench.runs.record import SHORT_ID, RunRecord
 
 ROUGE_HEADINGS = {"rouge1": "R-1", "rouge2": "R-2", "rougeL": "R-L", "rougeLsum": "R-Lsum"}
 PLANTED = "fact_recall"  # percent of the planted facts that a summary states right
+SURVIVAL = "fact_survival"  # the same for facts in natural texts
 MEASURE_HEADINGS = {  # measures that tables show; other metrics show their first measure
     "fact_recall": "facts",
     "fact_recall_single": "single",

@@ -6,7 +6,6 @@ Two texts state the same name, number, amount, date, file or phrase if they have
 """
 
 import re
-from collections import Counter
 from collections.abc import Collection, Sequence
 from decimal import Decimal
 from functools import lru_cache
@@ -113,7 +112,7 @@ def tokens_of(text: str) -> frozenset[str]:
     tokens = set()
     for token in _TOKEN.findall(text):
         if re.fullmatch(_NUMBER, token):
-            number = Decimal(re.sub("[^0-9.e]", "", token))
+            number = Decimal(re.sub(r"[^\d.e]", "", token))
             token = f"{number.normalize():f}"
         token = re.sub("['’]s$", "", token)
         if token not in _LEFT_OUT:
@@ -136,15 +135,21 @@ def _date_tokens(match: re.Match[str]) -> str:
     return f" {' '.join(tokens)} "
 
 
-def _family_names(facts: Sequence[PlantedFact]) -> set[frozenset[str]]:
+def _family_names(facts: Sequence[PlantedFact]) -> list[frozenset[str]]:
     """Return the last words of the facts' names, without those of several names."""
     names = {}
     for fact in facts:
         for part in (fact.subject, *fact.answer, *fact.revoked):
             if part.kind == "name":
                 names[tokens_of(part.text)] = tokens_of(part.text.split()[-1])
-    counts = Counter(names.values())
-    return {last for last, number in counts.items() if last and number == 1}
+    last_words = list(names.values())
+    return [last for last in last_words if last and last_words.count(last) == 1]
+
+
+def _may_lack(token: str, stated: frozenset[str]) -> bool:
+    """Return True for a year or a currency where no other one is stated."""
+    forms = [form for form in (_YEARS, _CURRENCIES) if form.match(token)]
+    return bool(forms) and not any(map(forms[0].match, stated))
 
 
 def _names_of(passage: str) -> list[frozenset[str]]:
@@ -194,12 +199,8 @@ class _Matcher:
         return all(self._has_part(passage, part) for part in parts)
 
     def _has_part(self, passage: str, part: FactPart) -> bool:
-        tokens, stated = tokens_of(part.text), tokens_of(passage)
-        # A year and a currency may be left out; another one is wrong
-        for optional in (_YEARS, _CURRENCIES):
-            if not any(map(optional.match, stated)):
-                tokens = frozenset(token for token in tokens if not optional.match(token))
-        if tokens <= stated:
+        stated = tokens_of(passage)
+        if all(_may_lack(token, stated) for token in tokens_of(part.text) - stated):
             return True
         if part.kind != "name":
             return False

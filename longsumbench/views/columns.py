@@ -10,7 +10,13 @@ from typing import Any
 
 from longsumbench.errors import UsageError, did_you_mean
 from longsumbench.formatting import format_plain_value, plain_table
-from longsumbench.leaderboards.comparability import MEASURE_HEADINGS, ROUGE_HEADINGS, ROUGE_PARTS
+from longsumbench.leaderboards.comparability import (
+    MEASURE_HEADINGS,
+    PLANTED,
+    ROUGE_HEADINGS,
+    ROUGE_PARTS,
+    SURVIVAL,
+)
 from longsumbench.leaderboards.seed_groups import SeedGroup
 from longsumbench.leaderboards.table import how_to_compute
 from longsumbench.metrics.evaluate import agreement_clause
@@ -39,7 +45,7 @@ _ALIASES = {
     "novel_trigrams": "novel_ngrams_3",
     "memory": "peak_memory_gb",
 }
-_SURVIVAL_HEADINGS = {"fact_survival": "facts\nright", "fact_survival_wrong": "facts\nwrong"}
+_SURVIVAL_HEADINGS = {SURVIVAL: "facts\nright", f"{SURVIVAL}_wrong": "facts\nwrong"}
 _VALUES_SHOWN = 4  # of a setting in a cell
 _VERIFIED = {None: "", True: "verified", False: "reported"}
 _COUNTS = {  # of a ledger: name → heading, meaning
@@ -74,7 +80,7 @@ def _measure_column(name: str, part: str) -> Column:
         name, name.replace("_", "_\n")
     )
     group = f"ROUGE {ROUGE_PARTS[part]}" if name in ROUGE_HEADINGS else ""
-    if name.startswith(("fact_recall", "fact_survival")):
+    if name.startswith((PLANTED, SURVIVAL)):
         group = "facts stated wrong" if name.endswith("_wrong") else "facts stated right"
 
     def cell(row: SeedGroup) -> str:
@@ -135,12 +141,12 @@ def _settings_by_key(run: RunRecord) -> dict[str, Any]:
 
 
 def _survival_range_cell(row: SeedGroup) -> str:
-    bounds = [row.numbers.get(f"fact_survival_{bound}") for bound in ("floor", "ceiling")]
+    bounds = [row.numbers.get(f"{SURVIVAL}_{bound}") for bound in ("floor", "ceiling")]
     return "–".join(f"{bound.mean:.0f}" for bound in bounds if bound)
 
 
 _SURVIVAL_RANGE = Column(
-    "fact_survival_range",
+    f"{SURVIVAL}_range",
     "floor–\nceiling",
     "facts that random sentences, and the shortest planted ones, state with as many words",
     _survival_range_cell,

@@ -15,6 +15,7 @@ from longsumbench.errors import suite_errors
 from longsumbench.formatting import format_count
 from longsumbench.leaderboards.comparability import (
     ROUGE_PARTS,
+    SURVIVAL,
     describe_difference,
     heading_of,
     numbers_shown,
@@ -57,7 +58,7 @@ _CHECKPOINT_COLUMNS = ("price", "parameters", "context", "released", "prompt", "
 _FIRST_LEFT_OUT = ("seconds", "source_copied", "source_seen", "seeds", "seed", "length")
 _PICTURES = ("recall", "survival", "oracle-recall", "lengths")
 # Shown if facts are planted in natural texts
-_SURVIVAL_COLUMNS = ("fact_survival", "fact_survival_wrong", "fact_survival_range")
+_SURVIVAL_COLUMNS = (SURVIVAL, f"{SURVIVAL}_wrong", f"{SURVIVAL}_range")
 _RECALL_PICTURES = (
     ("recall", "planted facts that the summaries state right", recall_lines, facts_figure),
     ("survival", "planted facts that survive, by place and kind", survival_lines, survival_figure),
@@ -122,7 +123,7 @@ def _choose_columns(
         return columns, columns[:1:-1]
     numbers = list(numbers_shown([row.first for row in rows]))
     facts = _CHECKPOINT_COLUMNS if any(map(has_system_facts, runs)) else ()
-    survival = [name for name in _SURVIVAL_COLUMNS if _SURVIVAL_COLUMNS[0] in all_columns]
+    survival = [name for name in _SURVIVAL_COLUMNS if SURVIVAL in all_columns]
     shown = dict.fromkeys((*_WHO, seeds_column(rows), *numbers, *survival, *facts, *_COST))
     # The score that ranks is never left out
     unranked = [name for name in reversed(numbers) if name != runs[0].evaluation.ranked_by]

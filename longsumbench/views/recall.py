@@ -8,6 +8,7 @@ Single facts and sentences are placed by position, other facts by the distance b
 from collections.abc import Mapping, Sequence, Set
 from dataclasses import dataclass, field, replace
 
+from longsumbench.leaderboards.comparability import SURVIVAL
 from longsumbench.leaderboards.seed_groups import SeedGroup
 from longsumbench.metrics.fact_survival import FACT_KINDS
 from longsumbench.views.notes import describe_intervals, describe_mark, join
@@ -17,7 +18,7 @@ CHANCE = "fact_recall_chance"
 _MOST_SYSTEMS = 6  # in a picture
 _GUESS_OF_TWO = 50.0  # percent; a silent fact has two bids
 _VAGUE = 60.0  # mean width of the intervals of a line, in percent, above which it has no band
-_ORACLE, _SURVIVAL = "oracle", "fact_survival"
+_ORACLE = "oracle"
 
 
 @dataclass(frozen=True)
@@ -70,15 +71,15 @@ ORACLE_PANELS = (
 
 
 def _by_kind() -> RecallPanel:
-    places = {f"{_SURVIVAL}_{kind}": float(place) for place, kind in enumerate(FACT_KINDS)}
-    # Every second label is lower
+    places = {f"{SURVIVAL}_{kind}": float(place) for place, kind in enumerate(FACT_KINDS)}
+    # Neighbouring labels are at different heights
     ticks = {}
     for place, kind in enumerate(FACT_KINDS):
-        ticks[float(place)] = "\n" * (place % 2) + kind.replace("_", " ")
+        ticks[float(place)] = "\n" * (place % 3) + kind.replace("_", " ")
     return RecallPanel("By kind\nof fact", "", places, ticks)
 
 
-SURVIVAL_PANELS = (_by_position("By place\nof facts in one place", _SURVIVAL), _by_kind())
+SURVIVAL_PANELS = (_by_position("By place\nof facts in one place", SURVIVAL), _by_kind())
 
 
 @dataclass(frozen=True)
@@ -165,7 +166,7 @@ def survival_figure(title: str, lines: Sequence[RecallLine]) -> SeriesFigure:
     """Return the figure of fact survival, with the first system's floor and ceiling; see `recall_figure`."""
     first, levels = lines[0], {}
     for level in ("floor", "ceiling"):
-        levels[f"{level}, {first.label}"] = first.row.numbers[f"{_SURVIVAL}_{level}"].mean
+        levels[f"{level}, {first.label}"] = first.row.numbers[f"{SURVIVAL}_{level}"].mean
     panels = [replace(panel, guesses=levels) for panel in SURVIVAL_PANELS]
     note = f"Floor and ceiling: random sentences, and the shortest planted ones, with as many words as {first.label} writes."
     return recall_figure(title, lines, panels, "planted facts stated right (%)", note)
