@@ -63,7 +63,7 @@ _OTHERS = {  # kind → form of the tokens that may stand in place of an answer
 }
 _NEGATION = re.compile(
     r"\b(?:not(?! only| just| exceed| more than| less than)|no(?! more than| less than| fewer than)|never|none|nobody"
-    r"|neither|nor|without|cannot|unsuccessful\w*|ineffective|g[ai]v\w* up)\b|n['’]t\b"
+    r"|neither|nor|without|cannot|un(?:able|available|successful\w*|signed)|ineffective|g[ai]v\w* up)\b|n['’]t\b"
     r"|\b(?:fail|reject|refus|declin(?!\w* (?:by|from|in|to \d))|den(?:y|ie)|turn\w* down|voted (?:down|against)"
     r"|abandon|cancel|scrapp|skip)"
 )
@@ -199,8 +199,11 @@ class _Matcher:
         return all(self._has_part(passage, part) for part in parts)
 
     def _has_part(self, passage: str, part: FactPart) -> bool:
-        stated = tokens_of(passage)
-        if all(_may_lack(token, stated) for token in tokens_of(part.text) - stated):
+        tokens, stated = tokens_of(part.text), tokens_of(passage)
+        values = {token for token in tokens if not token.isalpha()}
+        # "17 ships" is 17, of whatever unit
+        needed = values if part.kind in _OTHERS and values else tokens
+        if all(_may_lack(token, stated) for token in needed - stated):
             return True
         if part.kind != "name":
             return False
