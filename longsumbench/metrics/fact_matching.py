@@ -34,6 +34,7 @@ _DATES = (
 _SIGNS = {  # what replaces units and scales; per cent and folders are left out
     "": r"\bper ?cent\b|%|[\w.~-]*[/\\](?=[\w./\\-]*\.[a-z])",
     "€": r"\b(?:euros?|eur)\b|€",
+    r"\1.\2 €": r"\b(\d+)\s+€\s+(?:and\s+)?(\d\d)\s+cents?\b",
     "$": r"\bus ?\$|\b(?:us )?dollars?\b|\busd\b|\$",
     "£": r"\bpounds?(?: sterling)?\b|\bgbp\b|£",
     "₣": r"\b(?:francs?|chf)\b",

@@ -14,17 +14,22 @@ from longsumbench.leaderboards.significance import comparable_rows
 from longsumbench.leaderboards.table import Table
 from longsumbench.metrics.aggregate import Estimate
 from longsumbench.metrics.fact_recall import FactRecall
+from longsumbench.metrics.fact_survival import FactSurvival
 from longsumbench.metrics.oracle_recall import OracleRecall
 from longsumbench.runs.record import RunRecord
 from longsumbench.views.leaderboard import TableView
+from longsumbench.views.notes import describe_survival
 from longsumbench.views.recall import (
     ORACLE_PANELS,
     PANELS,
+    SURVIVAL_PANELS,
     RecallLine,
     best_of_models,
     facts_figure,
     oracle_lines,
     recall_lines,
+    survival_figure,
+    survival_lines,
 )
 from longsumbench.views.series import SeriesFigure
 
@@ -143,3 +148,39 @@ def test_a_table_has_the_pictures_that_its_runs_have() -> None:
         assert f"]({name})" in table.markdown()
     assert view_of(copying("trunc", 0)).picture_files() == names[1:]
     assert view_of(record("lead", 30)).picture_files() == []
+
+
+def surviving(model: str, kept: float, **changes: object) -> RunRecord:
+    """A run that stated `kept` percent of the facts in natural texts right, at every place and of every kind."""
+    names = [panel_name for panel in SURVIVAL_PANELS for panel_name in panel.places]
+    bounds = {"fact_survival_wrong": 3, "fact_survival_floor": 20, "fact_survival_ceiling": 90}
+    means = {"fact_survival": kept, **dict.fromkeys(names, kept), **bounds}
+    return record(model, 30, measures=measured(means), **changes)
+
+
+def test_what_survives_from_where() -> None:
+    """Every place and kind is drawn, between the first system's floor and ceiling; the table has three columns."""
+    drawn = [name for panel in SURVIVAL_PANELS for name in panel.places]
+    whole = (
+        "fact_survival",
+        *(f"fact_survival_{end}" for end in ("wrong", "chance", "floor", "ceiling")),
+    )
+    assert sorted([*drawn, *whole]) == sorted(FactSurvival.columns)
+    view = view_of(surviving("ea", 60), surviving("lead", 40))
+    assert view.picture_files() == ["toy-survival.png"]
+    figure = survival_figure(
+        "about", survival_lines(comparable_rows([surviving("ea", 60)])[0].rows)
+    )
+    for panel in figure.rows[0].panels:
+        assert panel.levels == {"floor, ea": 20, "ceiling, ea": 90}
+        assert {point.mean for point in panel.series[0].points.values()} == {60}
+    row = " ".join(view.render().split())
+    assert "60.0 ±1.5 3.0 ±1.5 20–90" in row
+
+
+def test_no_better_than_random_sentences() -> None:
+    """A system is named if the interval of its survival reaches down to its floor of 20 %, and only then."""
+    rows = comparable_rows([surviving("ea", 60), surviving("lead", 21.9), surviving("seal", 22.1)])
+    assert describe_survival(rows[0].rows).endswith("with as many words: lead.")
+    assert describe_survival(comparable_rows([surviving("ea", 60)])[0].rows) == ""
+    assert describe_survival(comparable_rows([record("ea", 9)])[0].rows) == ""

@@ -27,6 +27,7 @@ EQUAL = {  # forms of one value
     "3.4 million euros": "3,400,000 euros|€3.4m|EUR 3.4 mn|€3.4 million|3.4-million-euro|3.4 million",
     "12 per cent": "12%|12 %|twelve percent|12 percent",
     "1.2 billion dollars": "$1.2bn|US$1,200 million|1.2 billion US dollars|USD 1.2 billion",
+    "12.5 euros": "€12.50|twelve euros and fifty cents|12 euros 50 cents",
     "17 ships": "seventeen ships|17 ships",
     "14 March": "March 14|March 14th|the 14th of March|14 Mar.|14.3.|14/3|2023-03-14|14/03/2023|03/14/2023",
     "14 March 2023": "14 March|March 14, 2023|2023-03-14|14.03.2023|14/03/23",
@@ -43,6 +44,7 @@ OTHER = {
     "config/limits-eu.toml": "limits-us.toml|limits-eu.toml.bak",
 }
 KINDS = {
+    "euros": "amount",
     "million": "amount",
     "billion": "amount",
     "March": "date",

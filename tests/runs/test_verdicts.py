@@ -39,3 +39,14 @@ def test_sentences_with_their_scores() -> None:
     assert "below 50% 25% One <script>alert(1)</script> (source sentence 4)" in text
     assert "75% Two. (source sentence 1)" in text
     assert judged_lists(verdicts, "a", "One.") == judged_lists(verdicts, "b", "One. Two.") == []
+
+
+def test_key_points_alone() -> None:
+    """A metric that judges no sentences has a list of its key points, for any summary."""
+    points = [SentenceVerdict(1.0, 4, "right, date: A fact."), SentenceVerdict(0.0, 7, "missing")]
+    [(heading, rows)] = judged_lists({"fact_survival": {"a": points}}, "a", "One. Two.")
+    assert heading == "fact_survival, 1 of 2 key points below 50%"
+    assert [(row.text, row.share, row.place) for row in rows] == [
+        ("right, date: A fact.", "100%", 5),
+        ("missing", "0%", 8),
+    ]
