@@ -124,7 +124,7 @@ def _choose_columns(
     numbers = list(numbers_shown([row.first for row in rows]))
     facts = _CHECKPOINT_COLUMNS if any(map(has_system_facts, runs)) else ()
     survival = [name for name in _SURVIVAL_COLUMNS if SURVIVAL in all_columns]
-    shown = dict.fromkeys((*_WHO, seeds_column(rows), *numbers, *survival, *facts, *_COST))
+    shown = dict.fromkeys((*_WHO, seeds_column(rows), *survival, *numbers, *facts, *_COST))
     # The score that ranks is never left out
     unranked = [name for name in reversed(numbers) if name != runs[0].evaluation.ranked_by]
     optional = (*unranked, *_FIRST_LEFT_OUT, *_CHECKPOINT_COLUMNS)

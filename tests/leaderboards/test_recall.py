@@ -175,7 +175,7 @@ def test_what_survives_from_where() -> None:
         assert panel.levels == {"floor, ea": 20, "ceiling, ea": 90}
         assert {point.mean for point in panel.series[0].points.values()} == {60}
     row = " ".join(view.render().split())
-    assert "60.0 ±1.5 3.0 ±1.5 20–90" in row
+    assert "1 ea *60.0 ±1.5 3.0 ±1.5 20–90 *30.0 ±0.8" in row
 
 
 def test_no_better_than_random_sentences() -> None:
