@@ -34,7 +34,7 @@ class FactSurvival(Metric):
     * `fact_survival_position_<0…9>`: by the tenth of the source that states the fact, for facts in one place. A
       correction is in the place of its later sentence;
     * `fact_survival_chance`: what guesses reach;
-    * `fact_survival_floor`: what random sentences with as many words as the summary reach: its share s of the source's
+    * `fact_survival_random`: what random sentences with as many words as the summary reach: its share s of the source's
       words, or s² for a fact in two sentences;
     * `fact_survival_ceiling`: what the shortest planted sentences reach with at most as many words as the summary.
     """
@@ -46,7 +46,7 @@ class FactSurvival(Metric):
         *(f"fact_survival_{kind}" for kind in FACT_KINDS),
         *(f"fact_survival_position_{tenth}" for tenth in range(10)),
         f"{name}_chance",
-        f"{name}_floor",
+        f"{name}_random",
         f"{name}_ceiling",
     )
 

@@ -141,13 +141,13 @@ def _settings_by_key(run: RunRecord) -> dict[str, Any]:
 
 
 def _survival_range_cell(row: SeedGroup) -> str:
-    bounds = [row.numbers.get(f"{SURVIVAL}_{bound}") for bound in ("floor", "ceiling")]
+    bounds = [row.numbers.get(f"{SURVIVAL}_{bound}") for bound in ("random", "ceiling")]
     return "–".join(f"{bound.mean:.0f}" for bound in bounds if bound)
 
 
 _SURVIVAL_RANGE = Column(
     f"{SURVIVAL}_range",
-    "floor–\nceiling",
+    "random–\nceiling",
     "facts that random sentences, and the shortest planted ones, state with as many words",
     _survival_range_cell,
 )

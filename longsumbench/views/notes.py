@@ -299,8 +299,8 @@ def describe_survival(rows: Sequence[SeedGroup]) -> str:
     labels = []
     for row in rows:
         stated = row.numbers.get(SURVIVAL)
-        floor = row.numbers.get(f"{SURVIVAL}_floor")
-        if stated and floor and not stated.low > floor.mean:
+        random = row.numbers.get(f"{SURVIVAL}_random")
+        if stated and random and not stated.low > random.mean:
             labels.append(row.label)
     return _list_names(
         "Not shown to state more planted facts than random sentences with as many words", labels

@@ -163,12 +163,12 @@ def oracle_figure(title: str, lines: Sequence[RecallLine]) -> SeriesFigure:
 
 
 def survival_figure(title: str, lines: Sequence[RecallLine]) -> SeriesFigure:
-    """Return the figure of fact survival, with the first system's floor and ceiling; see `recall_figure`."""
+    """Return the figure of fact survival, with levels for the length of the first system; see `recall_figure`."""
     first, levels = lines[0], {}
-    for level in ("floor", "ceiling"):
+    for level in ("random", "ceiling"):
         levels[f"{level}, {first.label}"] = first.row.numbers[f"{SURVIVAL}_{level}"].mean
     panels = [replace(panel, guesses=levels) for panel in SURVIVAL_PANELS]
-    note = f"Floor and ceiling: random sentences, and the shortest planted ones, with as many words as {first.label} writes."
+    note = f"Levels: random sentences, and the shortest planted ones (ceiling), with as many words as {first.label} writes."
     return recall_figure(title, lines, panels, "planted facts stated right (%)", note)
 
 

@@ -153,17 +153,17 @@ def test_a_table_has_the_pictures_that_its_runs_have() -> None:
 def surviving(model: str, kept: float, **changes: object) -> RunRecord:
     """A run that stated `kept` percent of the facts in natural texts right, at every place and of every kind."""
     names = [panel_name for panel in SURVIVAL_PANELS for panel_name in panel.places]
-    bounds = {"fact_survival_wrong": 3, "fact_survival_floor": 20, "fact_survival_ceiling": 90}
+    bounds = {"fact_survival_wrong": 3, "fact_survival_random": 20, "fact_survival_ceiling": 90}
     means = {"fact_survival": kept, **dict.fromkeys(names, kept), **bounds}
     return record(model, 30, measures=measured(means), **changes)
 
 
 def test_what_survives_from_where() -> None:
-    """Every place and kind is drawn, between the first system's floor and ceiling; the table has three columns."""
+    """Every place and kind is drawn, between the levels of random sentences and of the ceiling; the table has three columns."""
     drawn = [name for panel in SURVIVAL_PANELS for name in panel.places]
     whole = (
         "fact_survival",
-        *(f"fact_survival_{end}" for end in ("wrong", "chance", "floor", "ceiling")),
+        *(f"fact_survival_{end}" for end in ("wrong", "chance", "random", "ceiling")),
     )
     assert sorted([*drawn, *whole]) == sorted(FactSurvival.columns)
     view = view_of(surviving("ea", 60), surviving("lead", 40))
@@ -172,14 +172,14 @@ def test_what_survives_from_where() -> None:
         "about", survival_lines(comparable_rows([surviving("ea", 60)])[0].rows)
     )
     for panel in figure.rows[0].panels:
-        assert panel.levels == {"floor, ea": 20, "ceiling, ea": 90}
+        assert panel.levels == {"random, ea": 20, "ceiling, ea": 90}
         assert {point.mean for point in panel.series[0].points.values()} == {60}
     row = " ".join(view.render().split())
     assert "1 ea *60.0 ±1.5 3.0 ±1.5 20–90 *30.0 ±0.8" in row
 
 
 def test_no_better_than_random_sentences() -> None:
-    """A system is named if the interval of its survival reaches down to its floor of 20 %, and only then."""
+    """A system is named if the interval of its survival reaches down to the 20 % of random sentences, and only then."""
     rows = comparable_rows([surviving("ea", 60), surviving("lead", 21.9), surviving("seal", 22.1)])
     assert describe_survival(rows[0].rows).endswith("with as many words: lead.")
     assert describe_survival(comparable_rows([surviving("ea", 60)])[0].rows) == ""
