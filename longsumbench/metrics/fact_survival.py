@@ -67,7 +67,7 @@ class FactSurvival(Metric):
                 shares[column].append(float(verdict == RIGHT))
             shares[f"{self.name}_wrong"].append(float(verdict == WRONG))
             shares[f"{self.name}_chance"].append(fact.chance)
-            shares[f"{self.name}_floor"].append(share_of_source ** len(fact.statements))
+            shares[f"{self.name}_random"].append(share_of_source ** len(fact.statements))
         costs = [count_words(_sentences_of(fact)) for fact in facts]
         affordable = [float(words <= length) for words in accumulate(sorted(costs))]
         shares[f"{self.name}_ceiling"] = affordable

@@ -159,7 +159,7 @@ def surviving(model: str, kept: float, **changes: object) -> RunRecord:
 
 
 def test_what_survives_from_where() -> None:
-    """Every place and kind is drawn, between the levels of random sentences and of the ceiling; the table has three columns."""
+    """Every place and kind is drawn, between two levels; the table has three columns."""
     drawn = [name for panel in SURVIVAL_PANELS for name in panel.places]
     whole = (
         "fact_survival",
