@@ -18,7 +18,7 @@ from longsumbench.sentences import sentence_key, split_summary
 
 RIGHT, WRONG, MISSING = "right", "wrong", "missing"
 
-_MONTHS = re.findall("[a-z]+", "jan feb mar apr may jun jul aug sep oct nov dec")
+_MONTH_STARTS = re.findall("[a-z]+", "jan feb mar apr may jun jul aug sep oct nov dec")
 _MONTH = (
     r"(?P<month>jan(?:uary)?|feb(?:ruary)?|mar(?:ch)?|apr(?:il)?|may|june?|july?|aug(?:ust)?|sept?(?:ember)?"
     r"|oct(?:ober)?|nov(?:ember)?|dec(?:ember)?)\b\.?"
@@ -43,11 +43,11 @@ _SIGNS = {  # what replaces units and scales; per cent and folders are left out
     "e9": r"(?<=\d)(?:[\s-]?(?:billion|bn)|b)\b",
 }
 _NUMBER = r"\d{1,3}(?:[,\u00a0\u202f]\d{3})+(?:\.\d+)?(?:e\d)?|\d+(?:\.\d+)?(?:e\d)?"
-_TOKEN = re.compile(
+_STATED_TOKEN = re.compile(
     rf"@\d\d-\d\d|@\d{{4}}|[€$£₣]|[\w-][\w.-]*\.[a-z]\w*|{_NUMBER}|[^\W_\d]+(?:['’][^\W_]+)*"
 )
 # Neither function words, nor titles and legal forms, tell names or phrases apart
-_LEFT_OUT = frozenset(
+_IGNORED_WORDS = frozenset(
     re.findall(
         "[a-z]+",
         """a an the of for in on at to by with from and as its their his her this that is are was were be been has have
@@ -56,7 +56,7 @@ _LEFT_OUT = frozenset(
     )
 )
 _YEARS, _CURRENCIES = re.compile(r"@\d{4}$"), re.compile("[€$£₣]")
-_OTHERS = {  # kind → form of the tokens that may stand in place of an answer
+_OTHERS = {  # kind → form of the tokens of other answers
     "number": re.compile(r"\d[\d.]*$"),
     "amount": re.compile(r"\d{4}"),
     "date": re.compile(r"@\d\d-"),
@@ -71,7 +71,8 @@ _NEGATION = re.compile(
 _CLAUSE_END = re.compile(
     r"[;:](?=\s)|[—–()]|,(?! (?:however|therefore|instead|again),)(?<!however,)(?<!therefore,)(?<!instead,)(?<!again,)(?=\s)"
     r"|\b(?:but|although|though|while|whereas|because|who|which)\b"
-    r"|\band (?=(?:did|was|were|had|has|have|is|are|will|would|could|it|they|he|she|we|\w+ed)\b)"
+    r"|\band (?=(?:did|was|were|had|has|have|is|are|will|would|could|it|they|he|she|we|\w+ed)\b)",
+    re.I,
 )
 _CONTINUES = re.compile(
     r"\W*(?:it|its|they|their|he|his|she|her|this|that|these|those|which|later|instead)\b", re.I
@@ -82,9 +83,10 @@ _stem = google_stem()
 def judge_facts(facts: Sequence[PlantedFact], summary: str) -> list[str]:
     """Decide for each fact of an example whether its summary states it: "right", "wrong" or "missing".
 
-    A fact is right if its subject and its answer stand together, or if all of its statements do: in a sentence, or in
-    one and the next that continues it ("It …"). It is wrong if the subject stands with another value, or if the summary
-    denies what the source states, or the reverse. Of two answers, the later one in the summary counts.
+    A fact is right if a passage has its subject and its answer, or if there is one for each of its statements. A
+    passage is a sentence, or two if the second one continues the first ("It …"). A fact is wrong if a passage has its
+    subject with another value, or denies what the source states, or the reverse. Of two answers, the later one in the
+    summary counts.
     """
     sentences, passages = split_summary(summary), list[str]()
     for sentence, following in pairwise((*sentences, "")):
@@ -111,23 +113,25 @@ def tokens_of(text: str) -> frozenset[str]:
     for sign, words in _SIGNS.items():
         text = re.sub(words, sign if sign.startswith("e") else f" {sign} ", text)
     tokens = set()
-    for token in _TOKEN.findall(text):
+    for token in _STATED_TOKEN.findall(text):
         if re.fullmatch(_NUMBER, token):
             number = Decimal(re.sub(r"[^\d.e]", "", token))
             token = f"{number.normalize():f}"
         token = re.sub("['’]s$", "", token)
-        if token not in _LEFT_OUT:
+        if token not in _IGNORED_WORDS:
             tokens.add(_stem(token) if token.isalpha() else token)
     return frozenset(tokens)
 
 
 def _date_tokens(match: re.Match[str]) -> str:
     year, day, word = match["year"] or "", int(match["day"]), match["month"]
-    month = int(word) if word.isdecimal() else _MONTHS.index(word[:3]) + 1
+    month = int(word) if word.isdecimal() else _MONTH_STARTS.index(word[:3]) + 1
     readings = [(month, day)]
     if "/" in match[0]:
         readings.append((day, month))
-    tokens = [f"@{first:02}-{second:02}" for first, second in readings if first <= len(_MONTHS)]
+    tokens = [
+        f"@{first:02}-{second:02}" for first, second in readings if first <= len(_MONTH_STARTS)
+    ]
     if year:
         tokens.append(f"@20{year}" if len(year) == 2 else f"@{year}")
     elif word.isdecimal():
@@ -158,7 +162,7 @@ def _names_of(passage: str) -> list[frozenset[str]]:
 
 
 class _Matcher:
-    """Compares a fact with passages; `families` are family names that stand for a whole name."""
+    """Compares a fact with passages; `families` are the family names that mean a whole name."""
 
     def __init__(self, fact: PlantedFact, families: Collection[frozenset[str]]) -> None:
         self._fact = fact

@@ -22,6 +22,15 @@ FACT_KINDS = (
     "attempt",
     "revocation",
 )
+_SUFFIXES = (  # of columns
+    "",
+    "_wrong",
+    *(f"_{kind}" for kind in FACT_KINDS),
+    *(f"_position_{tenth}" for tenth in range(10)),
+    "_chance",
+    "_random",
+    "_ceiling",
+)
 
 
 class FactSurvival(Metric):
@@ -40,15 +49,7 @@ class FactSurvival(Metric):
     """
 
     name: ClassVar[str] = "fact_survival"
-    columns: ClassVar[tuple[str, ...]] = (
-        name,
-        f"{name}_wrong",
-        *(f"fact_survival_{kind}" for kind in FACT_KINDS),
-        *(f"fact_survival_position_{tenth}" for tenth in range(10)),
-        f"{name}_chance",
-        f"{name}_random",
-        f"{name}_ceiling",
-    )
+    columns: ClassVar[tuple[str, ...]] = tuple(f"fact_survival{suffix}" for suffix in _SUFFIXES)
 
     def score(self, prediction: str, example: Example) -> dict[str, float]:
         """Score one prediction; `columns` → 0–1 or NaN."""
@@ -57,49 +58,38 @@ class FactSurvival(Metric):
     def judge_sentences(
         self, prediction: str, example: Example
     ) -> tuple[dict[str, float], Sequence[SentenceVerdict]]:
-        """Score one prediction, and give a verdict on each fact."""
-        facts, length = example.planted, count_words([prediction])
-        judged = judge_facts(facts, prediction)
-        shares: dict[str, list[float]] = {column: [] for column in self.columns}
+        """Score one prediction, and give a verdict on each fact, with the source sentence that states it last."""
+        length = count_words([prediction])
         share_of_source = min(1.0, length / max(1, example.source_words()))
-        for fact, verdict in zip(facts, judged, strict=True):
-            for column in self._columns_of(fact):
-                shares[column].append(float(verdict == RIGHT))
-            shares[f"{self.name}_wrong"].append(float(verdict == WRONG))
-            shares[f"{self.name}_chance"].append(fact.chance)
-            shares[f"{self.name}_random"].append(share_of_source ** len(fact.statements))
-        costs = [count_words(_sentences_of(fact)) for fact in facts]
-        affordable = [float(words <= length) for words in accumulate(sorted(costs))]
-        shares[f"{self.name}_ceiling"] = affordable
-        means = {
-            column: float(np.mean(values)) if values else np.nan
-            for column, values in shares.items()
-        }
-        return means, _verdicts(judged, example)
-
-    def _columns_of(self, fact: PlantedFact) -> Iterator[str]:
-        yield self.name
-        if fact.kind in FACT_KINDS:
-            yield f"{self.name}_{fact.kind}"
-        if len(fact.statements) == 1 or fact.revoked:
-            yield f"{self.name}_position_{min(9, int(10 * fact.statements[-1].position))}"
+        places = {sentence: place for place, sentence in enumerate(example.sentences())}
+        shares: dict[str, list[float]] = {suffix: [] for suffix in _SUFFIXES}
+        verdicts, costs = [], []
+        judged = judge_facts(example.planted, prediction)
+        for fact, verdict in zip(example.planted, judged, strict=True):
+            is_right = float(verdict == RIGHT)
+            sentences = [statement.sentence for statement in fact.statements]
+            shown = f"{verdict}, {fact.kind}: {' '.join(sentences)}"
+            verdicts.append(SentenceVerdict(is_right, places.get(sentences[-1], -1), shown))
+            costs.append(count_words(sentences))
+            for suffix in _suffixes_of(fact):
+                shares[suffix].append(is_right)
+            shares["_wrong"].append(float(verdict == WRONG))
+            shares["_chance"].append(fact.chance)
+            shares["_random"].append(share_of_source ** len(sentences))
+        shares["_ceiling"] = [float(words <= length) for words in accumulate(sorted(costs))]
+        means = {}
+        for column, values in zip(self.columns, shares.values(), strict=True):
+            means[column] = float(np.mean(values)) if values else np.nan
+        return means, verdicts
 
     def signature(self, n: int) -> str:
         """Name the metric, its version and the sentence splitter."""
         return f"{self.name}:{self.version}|sentences:{SPLITTER_NAME}"
 
 
-def _sentences_of(fact: PlantedFact) -> list[str]:
-    return [statement.sentence for statement in fact.statements]
-
-
-def _verdicts(judged: Sequence[str], example: Example) -> list[SentenceVerdict]:
-    """Return the verdict on each fact, with the source sentence that states it last."""
-    places = {sentence: place for place, sentence in enumerate(example.sentences())}
-    verdicts = []
-    for fact, verdict in zip(example.planted, judged, strict=True):
-        sentences = _sentences_of(fact)
-        shown = f"{verdict}, {fact.kind}: {' '.join(sentences)}"
-        place = places.get(sentences[-1], -1)
-        verdicts.append(SentenceVerdict(float(verdict == RIGHT), place, shown))
-    return verdicts
+def _suffixes_of(fact: PlantedFact) -> Iterator[str]:
+    yield ""
+    if fact.kind in FACT_KINDS:
+        yield f"_{fact.kind}"
+    if len(fact.statements) == 1 or fact.revoked:
+        yield f"_position_{min(int(10 * fact.statements[-1].position), 9)}"

@@ -1,9 +1,12 @@
 """What a summary says of planted facts: forms of values worked by hand, and what copies of sentences must give."""
 
+import csv
 import datetime
 import random
 
+import msgspec
 import pytest
+from support.paths import ROOT
 from support.planted_facts import (
     ATTEMPT,
     CORRECTION,
@@ -200,3 +203,13 @@ def test_a_family_name_of_two_people_stands_for_neither() -> None:
     summary = "Ostvang designed Korheim."
     assert judge_facts([NAME], summary) == [RIGHT]
     assert judge_facts([NAME, other], summary)[0] != RIGHT
+
+
+def test_labels_name_facts() -> None:
+    """Each label of an output has a fact, or the number of one, and is one of three words."""
+    with (ROOT / "benchmarks/fact_matching.csv").open(newline="", encoding="utf-8") as file:
+        rows = list(csv.DictReader(file))
+    assert {row["label"] for row in rows} == {RIGHT, WRONG, MISSING}
+    for row in rows:
+        if not row["fact"].isdigit():
+            assert msgspec.json.decode(row["fact"], type=PlantedFact).answer
