@@ -1,16 +1,17 @@
-"""How often does the matcher of planted facts (`fact_survival`) err on outputs that people read?
+"""How often does the matcher of planted facts (`fact_survival`) err on outputs that were read?
 
 python benchmarks/fact_matching.py                          the error, by kind of fact and by system
 python benchmarks/fact_matching.py --half held-out          of the examples that the matcher's rules were not tuned on
 python benchmarks/fact_matching.py --errors                 also the errors themselves
 
 `fact_matching.csv` has the labels, a row for a fact in an output: `source` and `system` of the output, `example`,
-`fact`, the beginning of the output's hash, and the `label` of a person who read it: right, wrong or missing. A fact is
-JSON (a `PlantedFact`), or its number in the output's row. Outputs with the source qmsum_outputs are in a folder of
+`fact`, the beginning of the output's hash, and the `label` by reading it: right, wrong or missing. Outputs of
+qmsum_outputs are a seeded draw of seven systems for each of 25 questions; two pairs were left out, because the output
+can be read in two ways. A fact is JSON (a `PlantedFact`), or its number in the output's row. Outputs with the source qmsum_outputs are in a folder of
 released outputs (--outputs), which is not part of this repository; without the folder they are left out. Others are in
 `fact_matching_outputs.jsonl`, a row {"id", "system", "output", "planted"} for each.
 
-A false positive is a fact that the matcher finds and the person does not, a false negative the reverse. The error is
+A false positive is a fact that the matcher finds and the reader does not, a false negative the reverse. The error is
 the share of both, with its 95 % interval (Wilson). Facts that both do not find, but only one calls wrong, are counted
 apart.
 """
@@ -46,7 +47,7 @@ class _OutputRow(msgspec.Struct):
 
 
 class Labelled(NamedTuple):
-    """A fact in an output: what a person says of it, and what the matcher says."""
+    """A fact in an output: its label by reading, and what the matcher says."""
 
     system: str
     example: str
@@ -62,7 +63,7 @@ class Labelled(NamedTuple):
 
     @property
     def false_negative(self) -> bool:
-        """The person alone finds the fact."""
+        """The reader alone finds the fact."""
         return self.label == RIGHT != self.verdict
 
 
