@@ -1,14 +1,14 @@
 """How often does the matcher of planted facts (`fact_survival`) err on outputs that were read?
 
 python benchmarks/fact_matching.py                          the error, by kind of fact and by system
-python benchmarks/fact_matching.py --half held-out          of the examples that the matcher's rules were not tuned on
+python benchmarks/fact_matching.py --half held-out          of the half that the first corrections did not see
 python benchmarks/fact_matching.py --errors                 also the errors themselves
 
 `fact_matching.csv` has the labels, a row for a fact in an output: `source` and `system` of the output, `example`,
-`fact`, the beginning of the output's hash, and the `label` by reading it: right, wrong or missing. Outputs of
-qmsum_outputs are a seeded draw of seven systems for each of 25 questions; two pairs were left out, because the output
-can be read in two ways. A fact is JSON (a `PlantedFact`), or its number in the output's row. Outputs with the source qmsum_outputs are in a folder of
-released outputs (--outputs), which is not part of this repository; without the folder they are left out. Others are in
+`fact`, the beginning of the output's hash, and the `label` by reading it: right, wrong or missing. A fact is JSON (a
+`PlantedFact`), or its number in the output's row. Outputs with the source qmsum_outputs are in a folder of released
+outputs (--outputs), which is not part of this repository; without the folder they are left out. They are a seeded draw
+of seven systems for each of 25 questions, without two pairs that can be read in two ways. Others are in
 `fact_matching_outputs.jsonl`, a row {"id", "system", "output", "planted"} for each.
 
 A false positive is a fact that the matcher finds and the reader does not, a false negative the reverse. The error is
