@@ -115,6 +115,7 @@ class PlantedFact:
         statements: the sentences that state it together; one, unless subject and answer stand in different places.
         revoked: an answer that an earlier sentence gave and a later one corrected.
         chance: probability that a guess of the answer is right.
+        corrected: the earlier sentence with the revoked answer.
     """
 
     kind: str
@@ -123,6 +124,7 @@ class PlantedFact:
     statements: tuple[FactStatement, ...]
     revoked: tuple[FactPart, ...] = ()
     chance: float = 0.0
+    corrected: tuple[FactStatement, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
