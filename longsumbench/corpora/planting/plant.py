@@ -7,27 +7,37 @@ examples nor on their order, and the same facts can be planted at other places.
 """
 
 import re
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
+from functools import partial
 from itertools import chain
+from operator import attrgetter, itemgetter
 from string import Formatter
 
 from longsumbench.core import (
+    Entry,
     Example,
     FactPart,
     FactStatement,
     PlantedFact,
     Read,
+    Source,
     Thinned,
 )
 from longsumbench.corpora.planting.plantable_text import PlantableText
-from longsumbench.corpora.planting.templates import REVOKED_KINDS, SHARED_SLOTS, SLOTS, TEMPLATES
+from longsumbench.corpora.planting.templates import (
+    PLANTING_VERSION,
+    REVOKED_KINDS,
+    SHARED_SLOTS,
+    Slot,
+    read_templates,
+)
 from longsumbench.corpora.probe.language import Draw
 from longsumbench.corpora.reading.fields import BadRow
 from longsumbench.corpora.reading.rows import split_by_hash, thinned_examples
 
 # In the record.
-NO_REFERENCE = "references that are missing (planted sentences take their place)"
+_NO_REFERENCE = "references that are missing (planted sentences take their place)"
 # A text with fewer would be mostly planted.
 _SENTENCES_PER_FACT = 3
 # Draws of a value that the text does not have.
@@ -35,17 +45,25 @@ _TRIES = 1_000
 _WORD = re.compile(r"\w+")
 
 
-def plant_row(
-    load_row: Callable[[], Read], split: str | None, number: int, places: Sequence[float] | None
-) -> Read:
-    """Return the examples of a row with planted facts; see `plant_facts`. Without a split, a hash of the id decides it."""
+def planted_source(source: Source, number: int, places: Sequence[float] | None) -> Source:
+    """Return a source whose examples have planted facts; see `plant_facts`."""
+    planted = {"planted": {"facts": number, "at": places, "version": PLANTING_VERSION}}
+
+    def entries(full: set[str]) -> Iterator[Entry]:
+        for entry in source.entries(full):
+            yield entry._replace(load=partial(_plant_row, entry, number, places))
+
+    return Source({**source.inputs, **planted}, {**source.facts, **planted}, entries)
+
+
+def _plant_row(entry: Entry, number: int, places: Sequence[float] | None) -> Read:
     planted = []
-    for example, left_out in thinned_examples(load_row()):
+    split = entry.split
+    for example, left_out in thinned_examples(entry.load()):
         split = split or split_by_hash(example.id)
-        counts = dict(left_out)
         if not any(example.references):
-            counts[NO_REFERENCE] = 1
-        planted.append(Thinned(plant_facts(example, number, places, split), counts))
+            left_out = {**left_out, _NO_REFERENCE: 1}
+        planted.append(Thinned(plant_facts(example, number, places, split), left_out))
     return tuple(planted)
 
 
@@ -65,136 +83,125 @@ def plant_facts(
     Raises:
         BadRow: the text is too short for the facts, or already has all names.
     """
-    text = PlantableText(example)
-    if len(text.sentences) < number * _SENTENCES_PER_FACT:
-        needed = f"example '{example.id}' has {len(text.sentences)} sentences, {number} facts need"
+    num_sentences = len(list(example.sentences()))
+    if num_sentences < number * _SENTENCES_PER_FACT:
+        problem = f"example '{example.id}' has {num_sentences} sentences, {number} facts need"
         raise BadRow(
             "the text is too short for the facts",
-            f"{needed} {number * _SENTENCES_PER_FACT}: choose a smaller dataset.plant",
+            f"{problem} {number * _SENTENCES_PER_FACT}: choose a smaller dataset.plant",
         )
-    drafts = list(_draw_facts(text, number, split))
-    statements = []
-    for draft, shares in zip(drafts, _draw_places(drafts, example.id, places), strict=True):
-        statements += zip(shares, draft.sentences, strict=True)
-    planted_text = text.with_sentences(sorted(statements, key=lambda statement: statement[0]))
-    positions = PlantableText(planted_text).positions()
-    facts = tuple(draft.fact(positions) for draft in drafts)
+    text = PlantableText(example)
+    facts = list(_draw_facts(text, number, split))
+    placed: list[tuple[float, str]] = []
+    for fact, shares in zip(facts, _draw_places(facts, example.id, places), strict=True):
+        placed += zip(shares, _sentences_of(fact), strict=False)
+    instructions = (fact for fact in facts if fact.kind == "revocation")
+    by_user = set(chain.from_iterable(map(_sentences_of, instructions)))
+    planted_text = text.with_sentences(sorted(placed, key=itemgetter(0)), by_user)
+    positions = PlantableText(planted_text).positions
+
+    def at_positions(statements: Sequence[FactStatement]) -> tuple[FactStatement, ...]:
+        return tuple(replace(item, position=positions[item.sentence]) for item in statements)
+
+    planted = []
+    for fact in facts:
+        statements, corrected = at_positions(fact.statements), at_positions(fact.corrected)
+        planted.append(replace(fact, statements=statements, corrected=corrected))
     references = example.references
     if not any(references):
-        stated = chain.from_iterable(fact.statements for fact in facts)
-        in_order = sorted(stated, key=lambda statement: statement.position)
+        stated = chain.from_iterable(fact.statements for fact in planted)
+        in_order = sorted(stated, key=attrgetter("position"))
         references = (tuple(statement.sentence for statement in in_order),)
-    return replace(planted_text, references=references, planted=facts)
+    return replace(planted_text, references=references, planted=tuple(planted))
+
+
+def _sentences_of(fact: PlantedFact) -> list[str]:
+    return [statement.sentence for statement in (*fact.corrected, *fact.statements)]
 
 
 def _plain_words(text: str) -> str:
     return f" {' '.join(_WORD.findall(text.lower()))} "
 
 
-class _Values:
-    """Draws values that neither a text nor its other facts have."""
+class _ValueDraw(Draw):
+    """Random choices for an example, with values that neither its text nor its other facts have."""
 
-    def __init__(self, text: PlantableText, draw: Draw) -> None:
-        example = text.example
-        texts = [example.topic or "", *text.sentences, *chain.from_iterable(example.references)]
+    def __init__(self, example: Example) -> None:
+        super().__init__(f"facts {example.id}")
+        self._example = example.id
+        texts = [
+            example.topic or "",
+            *example.sentences(),
+            *chain.from_iterable(example.references),
+        ]
         self._words = _plain_words(" ".join(texts))
-        self._example, self._draw = example.id, draw
 
-    def draw_part(self, name: str) -> FactPart:
+    def part(self, name: str, slot: Slot) -> FactPart:
         """Return a new value for a slot."""
-        slot = SLOTS[name]
         for _ in range(_TRIES):
-            forms = slot.write(self._draw)
+            forms = slot.draw_forms(self)
             words = [_plain_words(form) for form in forms]
             if not any(form in self._words for form in words):
                 self._words += "".join(words)
                 return FactPart(slot.kind, forms[0])
-        raise BadRow(
-            f"the text has every {name} that could be planted", f"example '{self._example}'"
-        )
+        problem = f"the text has too many of the {name}s that could be planted"
+        raise BadRow(problem, f"example '{self._example}'; choose a smaller dataset.plant")
 
 
-@dataclass(frozen=True)
-class _Draft:
-    """A fact without places: its kind, and its sentences with slot → part."""
-
-    kind: str
-    sentences: tuple[str, ...]
-    parts: tuple[Mapping[str, FactPart], ...]
-
-    def answer(self, index: int) -> tuple[FactPart, ...]:
-        """Return what a sentence says of the subject."""
-        return tuple(part for slot, part in self.parts[index].items() if slot not in SHARED_SLOTS)
-
-    def fact(self, positions: Mapping[str, float]) -> PlantedFact:
-        """Return the fact; `positions` has its sentences."""
-        statements = []
-        for sentence, parts in zip(self.sentences, self.parts, strict=True):
-            statements.append(FactStatement(sentence, tuple(parts.values()), positions[sentence]))
-        chance = 1.0
-        for slot in self.parts[-1].keys() - SHARED_SLOTS:
-            chance /= SLOTS[slot].number if slot in SLOTS else 2
-        num_revoked = 1 if self.kind in REVOKED_KINDS else 0
-        return PlantedFact(
-            kind=self.kind,
-            subject=self.parts[0]["name"],
-            answer=self.answer(-1),
-            statements=tuple(statements[num_revoked:]),
-            revoked=self.answer(0) if num_revoked else (),
-            chance=chance,
-            corrected=tuple(statements[:num_revoked]),
-        )
-
-
-def _draw_facts(text: PlantableText, number: int, split: str) -> Iterator[_Draft]:
-    draw = Draw(f"facts {text.example.id}")
-    values = _Values(text, draw)
-    templates = TEMPLATES[text.register]
+def _draw_facts(text: PlantableText, number: int, split: str) -> Iterator[PlantedFact]:
+    draw = _ValueDraw(text.example)
+    templates = read_templates().registers[text.register]
     kinds: list[str] = []
     for _ in range(number):
         kinds = kinds or draw.shuffled(list(templates))
         kind = kinds.pop()
-        template = draw.one_of(templates[kind].of_split(split))
+        template = draw.one_of(templates[kind]["test" if split == "test" else "train"])
         speaker = f"{draw.one_of(text.speakers)}: " if text.speakers else ""
-        yield _fill_template(kind, template, values, speaker)
+        yield _fill_template(kind, template, draw, speaker)
 
 
-def _fill_template(kind: str, template: str, values: _Values, speaker: str) -> _Draft:
+def _fill_template(kind: str, template: str, draw: _ValueDraw, speaker: str) -> PlantedFact:
+    """Return a fact whose sentences have no places yet."""
     shared: dict[str, FactPart] = {}
-    sentences, parts = [], []
+    statements, answers = [], []
     for sentence in template.split(" | "):
-        written, slots = speaker, dict[str, FactPart]()
-        for literal, slot, words, _ in Formatter().parse(sentence):
+        written, parts, answer, chance = speaker, [], [], 1.0
+        for literal, name, denial, _ in Formatter().parse(sentence):
             written += literal
-            if slot is None:
+            if name is None:
                 continue
-            if slot == "not":
-                slots[slot] = FactPart("not", words or "")
+            slot = read_templates().slots[name]
+            part = FactPart(name, denial) if denial else shared.get(name) or draw.part(name, slot)
+            if name in SHARED_SLOTS:
+                shared[name] = part
             else:
-                slots[slot] = shared.get(slot) or values.draw_part(slot)
-            if slot in SHARED_SLOTS:
-                shared[slot] = slots[slot]
-            written += slots[slot].text
-        sentences.append(written)
-        parts.append(slots)
-    return _Draft(kind, tuple(sentences), tuple(parts))
+                answer.append(part)
+                chance /= slot.number
+            written += part.text
+            parts.append(part)
+        statements.append(FactStatement(written, tuple(parts), 0.0))
+        answers.append(tuple(answer))
+    num_revoked = 1 if kind in REVOKED_KINDS else 0
+    return PlantedFact(
+        kind=kind,
+        subject=shared["name"],
+        answer=answers[-1],
+        statements=tuple(statements[num_revoked:]),
+        revoked=answers[0] if num_revoked else (),
+        chance=chance,
+        corrected=tuple(statements[:num_revoked]),
+    )
 
 
 def _draw_places(
-    drafts: Sequence[_Draft], identity: str, places: Sequence[float] | None
-) -> Iterator[tuple[float, ...]]:
+    facts: Sequence[PlantedFact], identity: str, places: Sequence[float] | None
+) -> Iterator[tuple[float, float]]:
     """Yield the places of each fact's sentences, as shares of the text."""
     draw = Draw(f"places {identity}")
-    strata = draw.shuffled(range(len(drafts)))
-    for index, draft in enumerate(drafts):
+    strata = draw.shuffled(range(len(facts)))
+    for index, fact in enumerate(facts):
+        place = (strata[index] + draw.share()) / len(facts)
         if places:
             place = places[index % len(places)]
-        else:
-            place = (strata[index] + draw.share()) / len(drafts)
         other = draw.share()
-        if len(draft.sentences) == 1:
-            yield (place,)
-        elif draft.kind in REVOKED_KINDS:
-            yield other * place, place
-        else:
-            yield place, other
+        yield (other * place, place) if fact.corrected else (place, other)

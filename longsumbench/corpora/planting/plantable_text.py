@@ -1,16 +1,28 @@
-"""An example's text as a place for further sentences: its register, its speakers, and the gaps between its sentences."""
+"""An example's text as a place for further sentences: how it is written, who speaks, and the gaps between its sentences."""
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
-from itertools import accumulate, chain, count
+from itertools import chain
+from operator import itemgetter
+from typing import NamedTuple
 
-from longsumbench.core import Example, Sentences, word_pattern
+from longsumbench.core import Example, word_pattern
 
 # At the beginning of a turn: "Project Manager: …".
 _SPEAKER = re.compile(r"([^\W\d_][\w .'()/-]{0,39}): ")
 # Those who state facts in a session of an agent; its tools do not.
-_ROLES = {"user", "human", "assistant", "agent", "ai"}
+_USER = "user"
+_ROLES = (_USER, "assistant")
+
+
+class _Gap(NamedTuple):
+    """A place behind a sentence: the words before it, and the numbers of section, paragraph and sentence."""
+
+    words: int
+    section: int
+    paragraph: int
+    sentence: int
 
 
 class PlantableText:
@@ -18,77 +30,78 @@ class PlantableText:
 
     Attributes:
         example: the example.
-        sentences: its sentences, in reading order.
-        speakers: those of a transcript who can state a fact, each once; empty for other texts.
-        register: how it is written: "prose", "meeting" or "session".
+        speakers: those of a transcript whose paragraphs begin with them, each once; empty for other texts.
+        register: how it is written: "prose", "meeting" (a transcript) or "session" (of an agent; its turns are
+            sections with a role as their name).
+        positions: sentence → share of the words before it.
     """
 
     def __init__(self, example: Example) -> None:
         self.example = example
-        self.sentences = list(example.sentences())
-        speakers = _speakers_in(example)
-        roles = [speaker for speaker in speakers if speaker.split()[0].lower() in _ROLES]
-        self.speakers = roles or speakers
-        self.register = "prose"
-        if speakers:
-            self.register = "session" if roles else "meeting"
+        self.speakers = _speakers_in(example)
+        self._sections = list(chain.from_iterable(item.sections for item in example.documents))
+        self.register = "meeting" if self.speakers else "prose"
+        has_roles = any(section.name in _ROLES for section in self._sections)
+        if has_roles:
+            self.register = "session"
+            self.speakers = []
         pattern = word_pattern(example.source_text())
-        lengths = [len(pattern.findall(sentence)) for sentence in self.sentences]
-        # Words before each sentence, then all words.
-        self._words_before = [0, *accumulate(lengths)]
-        # Numbers of sentences after which others can stand: in a transcript, whole turns.
-        self._gaps: Sequence[int] = range(len(self.sentences) + 1)
-        if speakers:
-            self._gaps = [0, *accumulate(map(len, self._paragraphs()))]
+        self._gaps: list[_Gap] = []
+        words_before: dict[str, int] = {}
+        words = 0
+        for number, section in enumerate(self._sections):
+            for place, paragraph in enumerate(section.paragraphs):
+                for index, sentence in enumerate(paragraph, start=1):
+                    words_before[sentence] = words
+                    words += len(pattern.findall(sentence))
+                    is_end = index == len(paragraph)
+                    if is_end or self.register == "prose":
+                        self._gaps.append(_Gap(words, number, place, index))
+        if has_roles:
+            self._gaps = self._gaps_of(_ROLES)
+        self._gaps_of_users = self._gaps_of((_USER,)) or self._gaps
+        self._num_words = max(1, words)
+        self.positions = {
+            sentence: before / self._num_words for sentence, before in words_before.items()
+        }
 
-    def _paragraphs(self) -> Iterator[Sentences]:
-        for document in self.example.documents:
-            for section in document.sections:
-                yield from section.paragraphs
+    def _gaps_of(self, names: Sequence[str]) -> list[_Gap]:
+        return [gap for gap in self._gaps if self._sections[gap.section].name in names]
 
-    def positions(self) -> dict[str, float]:
-        """Return sentence → share of the text's words before it."""
-        num_words = max(1, self._words_before[-1])
-        pairs = zip(self.sentences, self._words_before, strict=False)
-        return {sentence: words / num_words for sentence, words in pairs}
+    def with_sentences(self, placed: Sequence[tuple[float, str]], by_user: set[str]) -> Example:
+        """Return the example with further sentences, each after a share of the words, none before the first sentence.
 
-    def with_sentences(self, placed: Sequence[tuple[float, str]]) -> Example:
-        """Return the example with further sentences, each after a share of the words; those at one place in order."""
-        after: dict[int, list[str]] = {}
+        Those at one place are in the given order. In a session, those of `by_user` stand in a user's turns.
+        """
+        in_order = []
         for share, sentence in placed:
-            words = share * self._words_before[-1]
-            gap = min(self._gaps, key=lambda number: abs(self._words_before[number] - words))
-            after.setdefault(gap, []).append(sentence)
-        # Paragraphs are taken in order, wherever they are.
-        changed = self._changed_paragraphs(after)
+            words = share * self._num_words
+            gaps = self._gaps_of_users if sentence in by_user else self._gaps
+            gap = min(gaps, key=lambda gap: abs(gap.words - words))
+            in_order.append((gap, sentence))
+        in_order.sort(key=itemgetter(0))
+        sections = []
+        for section in self._sections:
+            sections.append([list(paragraph) for paragraph in section.paragraphs])
+        # The last comes first, so that the numbers of the others stay.
+        for gap, sentence in reversed(in_order):
+            paragraphs = sections[gap.section]
+            if self.register == "prose":
+                paragraphs[gap.paragraph].insert(gap.sentence, sentence)
+            else:
+                paragraphs.insert(gap.paragraph + 1, [sentence])
+        changed = iter(sections)
         documents = []
         for document in self.example.documents:
-            sections = []
+            replaced = []
             for section in document.sections:
-                paragraphs = chain.from_iterable(next(changed) for _ in section.paragraphs)
-                sections.append(replace(section, paragraphs=tuple(paragraphs)))
-            documents.append(replace(document, sections=tuple(sections)))
+                replaced.append(replace(section, paragraphs=tuple(map(tuple, next(changed)))))
+            documents.append(replace(document, sections=tuple(replaced)))
         return replace(self.example, documents=tuple(documents))
-
-    def _changed_paragraphs(self, after: dict[int, list[str]]) -> Iterator[list[Sentences]]:
-        """Yield each paragraph with its further sentences, or between further turns."""
-        numbers = count(1)
-        for paragraph in self._paragraphs():
-            sentences = after.pop(0, [])
-            start = len(sentences)
-            for sentence in paragraph:
-                sentences += [sentence, *after.pop(next(numbers), ())]
-            if not self.speakers:
-                yield [tuple(sentences)]
-                continue
-            end = start + len(paragraph)
-            before = [(turn,) for turn in sentences[:start]]
-            behind = [(turn,) for turn in sentences[end:]]
-            yield [*before, tuple(sentences[start:end]), *behind]
 
 
 def _speakers_in(example: Example) -> list[str]:
     """Return who speaks in a transcript, each once; none if most paragraphs do not begin with a speaker."""
     turns = [paragraph[0] for paragraph in example.texts("paragraph")]
-    matches = [match[1] for match in map(_SPEAKER.match, turns) if match]
-    return list(dict.fromkeys(matches)) if 2 * len(matches) > len(turns) else []
+    speakers = [match[1] for match in map(_SPEAKER.match, turns) if match]
+    return list(dict.fromkeys(speakers)) if 2 * len(speakers) > len(turns) else []

@@ -38,8 +38,7 @@ from longsumbench.core import (
     registry,
 )
 from longsumbench.core.versions import READING_VERSION
-from longsumbench.corpora.planting.plant import plant_row
-from longsumbench.corpora.planting.templates import PLANTING_VERSION
+from longsumbench.corpora.planting.plant import planted_source
 from longsumbench.corpora.reading.fields import BadRow
 from longsumbench.corpora.reading.files import ORDER, files_source
 from longsumbench.corpora.reading.hub import hub_source
@@ -114,6 +113,8 @@ def load_texts(settings: DatasetSettings, stages: ArtifactCache) -> Texts:
     """
     corpus: Corpus = registry.corpora.load(str(settings.reader))
     source = _choose_source(corpus, settings, stages)
+    if settings.plant is not None:
+        source = planted_source(source, settings.plant, settings.plant_at)
     inputs = {
         "corpus": [corpus.name, corpus.version],
         "reading": READING_VERSION,
@@ -124,8 +125,6 @@ def load_texts(settings: DatasetSettings, stages: ArtifactCache) -> Texts:
     }
     if settings.columns is not None:
         inputs["columns"] = settings.columns
-    if settings.plant is not None:
-        inputs["planted"] = _planting_facts(settings)
     folder = stages.get("corpus", inputs, partial(_build, corpus, settings, source))
     _log.debug(f"dataset '{settings.name}': {folder}")
     with reading_artifact(folder):
@@ -137,10 +136,6 @@ def load_texts(settings: DatasetSettings, stages: ArtifactCache) -> Texts:
         warn_once(f"{texts.name}: {problem}")
     _report_overlaps(texts, settings.strict is True)
     return texts
-
-
-def _planting_facts(settings: DatasetSettings) -> dict[str, Any]:
-    return {"facts": settings.plant, "at": settings.plant_at, "version": PLANTING_VERSION}
 
 
 def _choose_source(corpus: Corpus, settings: DatasetSettings, stages: ArtifactCache) -> Source:
@@ -279,10 +274,7 @@ def _build(corpus: Corpus, settings: DatasetSettings, source: Source, folder: Pa
     """Read all rows of a source into a stage's folder."""
     clear_partial(folder)
     reading = _Reading(folder, settings)
-    entries = source.entries(reading.full)
-    if settings.plant is not None:
-        entries = _planted_entries(entries, settings.plant, settings.plant_at)
-    with closing(read_rows(entries, _workers(corpus, settings))) as rows:
+    with closing(read_rows(source.entries(reading.full), _workers(corpus, settings))) as rows:
         for entry, outcome in track(rows, f"reading {settings.name}", None, "rows"):
             reading.take(entry, outcome)
     writers = {split: reading.writers[split] for split in ORDER if split in reading.writers}
@@ -299,8 +291,6 @@ def _build(corpus: Corpus, settings: DatasetSettings, source: Source, folder: Pa
         "sentences": sentences.SPLITTER_NAME,
         **source.facts,
     }
-    if settings.plant is not None:
-        facts["planted"] = _planting_facts(settings)
     if reading.left_out:
         facts["left_out"] = _sorted_counts(reading.left_out)
     if overlaps := _overlaps(folder, writers):
@@ -319,13 +309,6 @@ def _build(corpus: Corpus, settings: DatasetSettings, source: Source, folder: Pa
     }
     text = json.dumps(content, indent=1, ensure_ascii=False)
     (folder / "corpus.json").write_text(text, encoding="utf-8")
-
-
-def _planted_entries(
-    entries: Iterator[Entry], number: int, places: Sequence[float] | None
-) -> Iterator[Entry]:
-    for entry in entries:
-        yield entry._replace(load=partial(plant_row, entry.load, entry.split, number, places))
 
 
 def _sorted_counts(counts: Mapping[str, Counter[str]]) -> dict[str, dict[str, int]]:
