@@ -151,7 +151,7 @@ def _choose_source(corpus: Corpus, settings: DatasetSettings, stages: ArtifactCa
             f"dataset '{corpus.name}' holds text, not piece ids: leave out dataset.tokenizer"
         )
     if corpus.own_keys or settings.columns is not None:
-        renamed = partial(_from_renamed, _fields_of(corpus, settings), settings.columns)
+        renamed = partial(_from_renamed, _fields_of(corpus, settings), settings)
         from_hub, from_file = corpus.from_hub_row, corpus.from_file_row
         corpus = replace(
             corpus,
@@ -181,9 +181,13 @@ def _fields_of(corpus: Corpus, settings: DatasetSettings) -> tuple[str, ...]:
 
 
 def _from_renamed(
-    fields: Sequence[str], columns: Mapping[str, str] | None, from_row: FromRow, row: Row
+    fields: Sequence[str], settings: DatasetSettings, from_row: FromRow, row: Row
 ) -> Read:
-    return from_row(rename_keys(row, fields, columns))
+    renamed = rename_keys(row, fields, settings.columns)
+    if settings.plant is not None and not {"summary", "references"} & renamed.keys():
+        # Planted sentences become the reference.
+        renamed["summary"] = ""
+    return from_row(renamed)
 
 
 def _hub_at(settings: DatasetSettings) -> Hub:
