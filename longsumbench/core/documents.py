@@ -139,7 +139,7 @@ class Example:
         references: the summaries people wrote, each a tuple of sentences, never cut.
         facts: planted facts of a generated text; systems do not use them.
         highlights: stretches of the source that people marked as important, in the order of the source.
-        planted: facts that were planted in a natural text; systems do not use them.
+        planted: facts that were planted in a natural text. Systems do not use them; a prompt may say that there are some.
     """
 
     id: str

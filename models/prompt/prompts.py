@@ -108,8 +108,9 @@ class Prompt:
         messages: list[Message] = []
         texts = self.texts_in_use()
         for role, text in (("system", self.system), ("user", texts[entry])):
+            if not has_facts:
+                text = _NO_FACTS.sub("", text)
             if text:
-                text = text if has_facts else _NO_FACTS.sub("", text)
                 messages.append({"role": role, "content": fill_places(text, values)})
         return messages
 

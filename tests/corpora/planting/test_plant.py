@@ -183,7 +183,7 @@ def test_sessions_get_paragraphs_of_users_and_assistants() -> None:
     kinds = set()
     for number in range(3):
         planted = plant_facts(session(str(number)), 10)
-        roles = {}
+        roles: dict[str, str | None] = {}
         for section in planted.documents[0].sections:
             roles |= dict.fromkeys(chain.from_iterable(section.paragraphs), section.name)
         for fact in planted.planted:
