@@ -7,11 +7,11 @@ examples nor on their order, and the same facts can be planted at other places.
 """
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
 from itertools import chain
-from operator import attrgetter, itemgetter
+from operator import attrgetter
 from string import Formatter
 
 from longsumbench.core import (
@@ -24,7 +24,7 @@ from longsumbench.core import (
     Source,
     Thinned,
 )
-from longsumbench.corpora.planting.plantable_text import PlantableText
+from longsumbench.corpora.planting.plantable_text import PlacedSentence, PlantableText
 from longsumbench.corpora.planting.templates import (
     PLANTING_VERSION,
     REVOKED_KINDS,
@@ -85,38 +85,26 @@ def plant_facts(
     """
     num_sentences = len(list(example.sentences()))
     if num_sentences < number * _SENTENCES_PER_FACT:
-        problem = f"example '{example.id}' has {num_sentences} sentences, {number} facts need"
+        problem = f"example '{example.id}' has {num_sentences} sentences, a fact needs {_SENTENCES_PER_FACT}"
         raise BadRow(
-            "the text is too short for the facts",
-            f"{problem} {number * _SENTENCES_PER_FACT}: choose a smaller dataset.plant",
+            "the text is too short for the facts", f"{problem}: choose a smaller dataset.plant"
         )
     text = PlantableText(example)
-    facts = list(_draw_facts(text, number, split))
-    placed: list[tuple[float, str]] = []
+    facts = _draw_facts(text, number, split, {})
+    placed: list[PlacedSentence] = []
     for fact, shares in zip(facts, _draw_places(facts, example.id, places), strict=True):
-        placed += zip(shares, _sentences_of(fact), strict=False)
-    instructions = (fact for fact in facts if fact.kind == "revocation")
-    by_user = set(chain.from_iterable(map(_sentences_of, instructions)))
-    planted_text = text.with_sentences(sorted(placed, key=itemgetter(0)), by_user)
-    positions = PlantableText(planted_text).positions
-
-    def at_positions(statements: Sequence[FactStatement]) -> tuple[FactStatement, ...]:
-        return tuple(replace(item, position=positions[item.sentence]) for item in statements)
-
-    planted = []
-    for fact in facts:
-        statements, corrected = at_positions(fact.statements), at_positions(fact.corrected)
-        planted.append(replace(fact, statements=statements, corrected=corrected))
+        statements = (*fact.corrected, *fact.statements)
+        for share, statement in zip(shares, statements, strict=False):
+            placed.append(PlacedSentence(share, statement.sentence, fact.kind == "revocation"))
+    planted_text = text.with_sentences(placed)
+    # The same draws give the same facts, now with the positions of their sentences.
+    facts = _draw_facts(text, number, split, PlantableText(planted_text).positions)
     references = example.references
     if not any(references):
-        stated = chain.from_iterable(fact.statements for fact in planted)
+        stated = chain.from_iterable(fact.statements for fact in facts)
         in_order = sorted(stated, key=attrgetter("position"))
         references = (tuple(statement.sentence for statement in in_order),)
-    return replace(planted_text, references=references, planted=tuple(planted))
-
-
-def _sentences_of(fact: PlantedFact) -> list[str]:
-    return [statement.sentence for statement in (*fact.corrected, *fact.statements)]
+    return replace(planted_text, references=references, planted=tuple(facts))
 
 
 def _plain_words(text: str) -> str:
@@ -148,20 +136,26 @@ class _ValueDraw(Draw):
         raise BadRow(problem, f"example '{self._example}'; choose a smaller dataset.plant")
 
 
-def _draw_facts(text: PlantableText, number: int, split: str) -> Iterator[PlantedFact]:
+def _draw_facts(
+    text: PlantableText, number: int, split: str, positions: Mapping[str, float]
+) -> list[PlantedFact]:
+    """Return the facts of a text; sentences that are not in `positions` are at 0."""
     draw = _ValueDraw(text.example)
     templates = read_templates().registers[text.register]
+    facts = []
     kinds: list[str] = []
     for _ in range(number):
         kinds = kinds or draw.shuffled(list(templates))
         kind = kinds.pop()
         template = draw.one_of(templates[kind]["test" if split == "test" else "train"])
         speaker = f"{draw.one_of(text.speakers)}: " if text.speakers else ""
-        yield _fill_template(kind, template, draw, speaker)
+        facts.append(_fill_template(kind, template, draw, speaker, positions))
+    return facts
 
 
-def _fill_template(kind: str, template: str, draw: _ValueDraw, speaker: str) -> PlantedFact:
-    """Return a fact whose sentences have no places yet."""
+def _fill_template(
+    kind: str, template: str, draw: _ValueDraw, speaker: str, positions: Mapping[str, float]
+) -> PlantedFact:
     shared: dict[str, FactPart] = {}
     statements, answers = [], []
     for sentence in template.split(" | "):
@@ -179,7 +173,7 @@ def _fill_template(kind: str, template: str, draw: _ValueDraw, speaker: str) -> 
                 chance /= slot.number
             written += part.text
             parts.append(part)
-        statements.append(FactStatement(written, tuple(parts), 0.0))
+        statements.append(FactStatement(written, tuple(parts), positions.get(written, 0.0)))
         answers.append(tuple(answer))
     num_revoked = 1 if kind in REVOKED_KINDS else 0
     return PlantedFact(

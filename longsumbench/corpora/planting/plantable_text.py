@@ -25,6 +25,14 @@ class _Gap(NamedTuple):
     sentence: int
 
 
+class PlacedSentence(NamedTuple):
+    """A sentence to plant after a share of the words; in a session, an instruction stands in a user's turn."""
+
+    share: float
+    sentence: str
+    is_instruction: bool
+
+
 class PlantableText:
     """The sentences of an example, and the gaps where others can stand.
 
@@ -68,23 +76,20 @@ class PlantableText:
     def _gaps_of(self, names: Sequence[str]) -> list[_Gap]:
         return [gap for gap in self._gaps if self._sections[gap.section].name in names]
 
-    def with_sentences(self, placed: Sequence[tuple[float, str]], by_user: set[str]) -> Example:
-        """Return the example with further sentences, each after a share of the words, none before the first sentence.
-
-        Those at one place are in the given order. In a session, those of `by_user` stand in a user's turns.
-        """
+    def with_sentences(self, placed: Sequence[PlacedSentence]) -> Example:
+        """Return the example with further sentences, none before the first one."""
         in_order = []
-        for share, sentence in placed:
+        for share, sentence, is_instruction in placed:
             words = share * self._num_words
-            gaps = self._gaps_of_users if sentence in by_user else self._gaps
+            gaps = self._gaps_of_users if is_instruction else self._gaps
             gap = min(gaps, key=lambda gap: abs(gap.words - words))
-            in_order.append((gap, sentence))
-        in_order.sort(key=itemgetter(0))
+            in_order.append((gap, share, sentence))
+        in_order.sort(key=itemgetter(0, 1))
         sections = []
         for section in self._sections:
             sections.append([list(paragraph) for paragraph in section.paragraphs])
         # The last comes first, so that the numbers of the others stay.
-        for gap, sentence in reversed(in_order):
+        for gap, _, sentence in reversed(in_order):
             paragraphs = sections[gap.section]
             if self.register == "prose":
                 paragraphs[gap.paragraph].insert(gap.sentence, sentence)

@@ -253,7 +253,7 @@ def test_short_texts_are_left_out_and_counted(tmp_path: Path, stages: ArtifactCa
     """A text that is too short for its facts ends in one line, or is skipped and counted."""
     path = write_rows(tmp_path / "x.jsonl", 2)
     problem = reading_problem("jsonl", path, stages, plant=11)
-    expected = "example 'x0' has 30 sentences, 11 facts need 33: choose a smaller dataset.plant"
+    expected = "example 'x0' has 30 sentences, a fact needs 3: choose a smaller dataset.plant"
     assert problem == f"{path}:1: the text is too short for the facts: {expected}"
     with path.open("a") as file:
         document = " ".join(rain(40))
