@@ -52,20 +52,15 @@ def sentences_of(facts: Sequence[PlantedFact]) -> list[str]:
     return [statement.sentence for statement in statements]
 
 
-def without(example: Example, sentences: Sequence[str]) -> Example:
-    """Return an example without some sentences, nor paragraphs of only these."""
+def paragraphs_of(example: Example, left_out: Sequence[str] = ()) -> list[list[list[str]]]:
+    """Return the paragraphs of each document, without some sentences."""
     documents = []
     for document in example.documents:
-        sections = []
-        for section in document.sections:
-            paragraphs = []
-            for paragraph in section.paragraphs:
-                kept = tuple(sentence for sentence in paragraph if sentence not in sentences)
-                if kept or not paragraph:
-                    paragraphs.append(kept)
-            sections.append(replace(section, paragraphs=tuple(paragraphs)))
-        documents.append(replace(document, sections=tuple(sections)))
-    return replace(example, documents=tuple(documents), planted=())
+        paragraphs = []
+        for paragraph in document.texts("paragraph"):
+            paragraphs.append([sentence for sentence in paragraph if sentence not in left_out])
+        documents.append([paragraph for paragraph in paragraphs if paragraph])
+    return documents
 
 
 WORDS = ("rain", "the", "Halvorsen", "14", "March", "4,217", "Mr.", "10.1", "million", "euros")
@@ -89,7 +84,7 @@ def test_planted_sentences_stand_once_where_their_facts_say(
     planted = plant_facts(example, number)
     assert len(planted.planted) == number
     sentences = list(planted.sentences())
-    assert without(planted, sentences_of(planted.planted)) == example
+    assert paragraphs_of(planted, sentences_of(planted.planted)) == paragraphs_of(example)
     for fact in planted.planted:
         for statement in (*fact.corrected, *fact.statements):
             assert sentences.count(statement.sentence) == 1
@@ -193,6 +188,18 @@ def test_sessions_get_paragraphs_of_users_and_assistants() -> None:
     assert kinds == PLANTED_KINDS | {"file", "attempt", "revocation"}
 
 
+def test_parts_say_what_a_sentence_states() -> None:
+    """A denial is a part of the answer, two places have a link, and an earlier sentence has the revoked answer."""
+    facts = {fact.kind: fact for fact in plant_facts(session("a"), 10).planted}
+    assert [part.kind for part in facts["attempt"].answer] == ["number", "not"]
+    first, second = facts["two_places"].statements
+    assert len(set(first.parts) & set(second.parts)) == 1
+    for kind in ("correction", "revocation"):
+        fact = facts[kind]
+        assert fact.revoked != fact.answer
+        assert set(fact.corrected[0].parts) == {fact.subject, *fact.revoked}
+
+
 def test_a_missing_reference_becomes_what_counts() -> None:
     """Without a reference, the planted sentences are it, in the order of the text, but no revoked one."""
     example = replace(natural_text([rain(60)]), references=((),))
@@ -275,17 +282,3 @@ def test_wrong_settings_are_named(settings: dict[str, object], problem: str) -> 
     """A value that cannot be used ends in one line with the setting."""
     with pytest.raises(UsageError, match=re.escape(problem)):
         build_settings(DatasetSettings, settings, "dataset.")
-
-
-def test_every_kind_says_what_it_is() -> None:
-    """A denial is a part of the answer, two places are linked, and the revoked answer differs from the true one."""
-    facts = plant_facts(session("a"), 10).planted
-    by_kind = {fact.kind: fact for fact in facts}
-    assert [part.kind for part in by_kind["negation"].answer] == ["not"]
-    assert [part.kind for part in by_kind["attempt"].answer] == ["number", "not"]
-    first, second = by_kind["two_places"].statements
-    assert len(set(first.parts) & set(second.parts)) == 1
-    for kind in ("correction", "revocation"):
-        fact = by_kind[kind]
-        assert fact.revoked != fact.answer
-        assert set(fact.corrected[0].parts) == {fact.subject, *fact.revoked}
