@@ -129,7 +129,7 @@ def load_texts(settings: DatasetSettings, stages: ArtifactCache) -> Texts:
     _log.debug(f"dataset '{settings.name}': {folder}")
     with reading_artifact(folder):
         check_content(folder / "corpus.json")
-        texts = _open_splits(settings.name, corpus, folder)
+        texts = _open_splits(settings, corpus, folder)
     for note in texts.facts.get("read_as", ()):
         _note_once(note)
     for problem in texts.facts.get("cut_references", ()):
@@ -407,7 +407,7 @@ def _check_not_empty(
             raise DataError(f"dataset '{name}' has {problem}")
 
 
-def _open_splits(name: str, corpus: Corpus, folder: Path) -> Texts:
+def _open_splits(settings: DatasetSettings, corpus: Corpus, folder: Path) -> Texts:
     content = json.loads((folder / "corpus.json").read_text(encoding="utf-8"))
     several, queried, facts = content["multi_document"], content["queried"], content["facts"]
     splits = {}
@@ -417,4 +417,5 @@ def _open_splits(name: str, corpus: Corpus, folder: Path) -> Texts:
     if corpus.published is not None:
         # not a part of the stage, so that a correction needs no other texts
         facts["published"] = corpus.published
-    return Texts(name, digest(content["splits"]), splits, several, facts, corpus.metrics)
+    fingerprint, metrics = digest(content["splits"]), corpus.metrics_for(settings)
+    return Texts(settings.name, fingerprint, splits, several, facts, metrics)

@@ -24,6 +24,7 @@ from longsumbench.core import (
     Section,
     Source,
     count_words,
+    registry,
 )
 from longsumbench.core.config import build_settings
 from longsumbench.corpora.planting.plant import plant_facts, planted_source
@@ -282,3 +283,10 @@ def test_wrong_settings_are_named(settings: dict[str, object], problem: str) -> 
     """A value that cannot be used ends in one line with the setting."""
     with pytest.raises(UsageError, match=re.escape(problem)):
         build_settings(DatasetSettings, settings, "dataset.")
+
+
+def test_planted_texts_are_scored_by_what_survives() -> None:
+    """The metric of planted facts follows a dataset's own metrics; other runs, and their ids, do not have it."""
+    probe = registry.corpora.load("probe")
+    assert probe.metrics_for(DatasetSettings("probe", plant=3)) == ("fact_recall", "fact_survival")
+    assert probe.metrics_for(DatasetSettings("probe")) == ("fact_recall",)
