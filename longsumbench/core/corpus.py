@@ -131,3 +131,7 @@ class Corpus:
     own_keys: bool = False
     published: str | None = None
     version: int = 1
+
+    def metrics_for(self, settings: DatasetSettings) -> tuple[str, ...]:
+        """Return the names of the metrics that score runs on the texts of some settings, in addition to ROUGE."""
+        return self.metrics if settings.plant is None else (*self.metrics, "fact_survival")

@@ -115,6 +115,7 @@ class PlantedFact:
         statements: the sentences that state it together; one, unless subject and answer stand in different places.
         revoked: an answer that an earlier sentence gave and a later one corrected.
         chance: probability that a guess of the answer is right.
+        corrected: the earlier sentence with the revoked answer.
     """
 
     kind: str
@@ -123,6 +124,7 @@ class PlantedFact:
     statements: tuple[FactStatement, ...]
     revoked: tuple[FactPart, ...] = ()
     chance: float = 0.0
+    corrected: tuple[FactStatement, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -137,7 +139,7 @@ class Example:
         references: the summaries people wrote, each a tuple of sentences, never cut.
         facts: planted facts of a generated text; systems do not use them.
         highlights: stretches of the source that people marked as important, in the order of the source.
-        planted: facts that were planted in a natural text; systems do not use them.
+        planted: facts that were planted in a natural text. Systems do not use them; a prompt may say that there are some.
     """
 
     id: str

@@ -73,7 +73,7 @@ class RunKey:
         scoring = [config.decode.limit, _deciding_summaries(config.score)]
         texts = {**_deciding_summaries(dataset), "path": None}
         seeds = (config.seed, config.train.seed, config.decode.seed)
-        metrics = registry.corpora.load(str(dataset.reader)).metrics
+        metrics = registry.corpora.load(str(dataset.reader)).metrics_for(dataset)
         return cls(
             model=model.name,
             dataset=dataset.name,

@@ -125,6 +125,12 @@ class DatasetSettings:
         "dataset whose sentences surround generated facts; path is then its path",
         decides="texts",
     )
+    plant: Count | None = setting(
+        None, "facts that are planted in each example's documents; null: none"
+    )
+    plant_at: list[Fraction] | None = setting(
+        None, "shares of the text before planted facts, in turn; null: spread over it"
+    )
 
     def __post_init__(self) -> None:
         corpora = registry.corpora.targets()
@@ -135,6 +141,10 @@ class DatasetSettings:
             raise UsageError(f"dataset.name={self.name} is the name of another dataset: {advice}")
         if self.name not in corpora:
             check_folder_name("dataset.name", self.name)
+        if self.plant_at is not None and self.plant is None:
+            raise UsageError(
+                f"dataset.plant_at={self.plant_at} places planted facts: add dataset.plant=8 or so"
+            )
 
 
 @dataclass

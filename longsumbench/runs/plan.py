@@ -259,9 +259,8 @@ def _check_datasets(points: Sequence[DictConfig]) -> None:
 def _check_metrics(points: Sequence[Point], probe: bool) -> None:
     checked = []
     for config in (planned.config for planned in points):
-        names = dict.fromkeys(
-            [*core.registry.corpora.load(str(config.dataset.reader)).metrics, *config.score.metrics]
-        )
+        corpus = core.registry.corpora.load(str(config.dataset.reader))
+        names = dict.fromkeys([*corpus.metrics_for(config.dataset), *config.score.metrics])
         if probe:
             names["rouge"] = None  # perl mode with stems needs WordNet's lists
         for name in names:

@@ -109,7 +109,8 @@ class PromptBuilder:
         """
         prompt = self.prompt_of(example)
         words = words or self.words
-        *system, question = prompt.messages(text, example.query, words, entry, written)
+        has_facts = bool(example.planted)
+        *system, question = prompt.messages(text, example.query, words, entry, written, has_facts)
         return [*system, *(self.state.shots or ()), question]
 
     def room(self, example: Example, entry: str = "user", written: str = "") -> PromptRoom:

@@ -2,7 +2,7 @@
 
 # conf/prompt/document.yaml
 system: ""          # optional: the system's message
-user: |             # the places {document}, {query}, {words} are filled; {document} is required
+user: |             # the places {document}, {query}, {words}, {facts} are filled; {document} is required
   Summarize the text in about {words} words.
 
   {document}
@@ -11,6 +11,8 @@ refine: |           # of model.reading=refine: {written} is the summary of the p
   …
 segment: |          # of model.reading=segments on a server: {written} is the summary so far, which it continues
   …
+
+{facts} asks to keep facts if the text has planted ones (dataset.plant); otherwise it is nothing.
 """
 
 import re
@@ -29,11 +31,11 @@ from longsumbench.files import digest, read_text
 
 _PROMPT_PLACE = re.compile(r"\{(\w+)\}")
 _FILLED = {
-    "system": {"query", "words"},
-    "user": {"document", "query", "words"},
+    "system": {"query", "words", "facts"},
+    "user": {"document", "query", "words", "facts"},
     "label": {"number"},
-    "refine": {"document", "query", "words", "written"},
-    "segment": {"document", "query", "words", "written"},
+    "refine": {"document", "query", "words", "facts", "written"},
+    "segment": {"document", "query", "words", "facts", "written"},
 }
 # What a text must have a place for.
 _REQUIRED = {
@@ -43,6 +45,12 @@ _REQUIRED = {
 }
 # Texts that only some readings use.
 _OF_READINGS = {"refine", "segment"}
+# Takes the place {facts} of a text with planted facts.
+_KEEP_FACTS = (
+    "Keep all decisions, amounts, numbers, names and dates, also what was denied or corrected."
+)
+# Without planted facts, the place goes with the blanks before it.
+_NO_FACTS = re.compile(r"\s*\{facts\}")
 
 
 @dataclass(frozen=True)
@@ -77,22 +85,31 @@ class Prompt:
         return replace(self, **unused)
 
     def messages(
-        self, document: str, query: str | None, words: int, entry: str = "user", written: str = ""
+        self,
+        document: str,
+        query: str | None,
+        words: int,
+        entry: str = "user",
+        written: str = "",
+        has_facts: bool = False,
     ) -> list[Message]:
         """Return the messages that ask for a summary of a text.
 
-        Without a query, its place is empty. `entry` is the text that asks: "user", "refine" or "segment"; the last two
-        also have the summary so far, `written`.
+        Without a query, its place is empty; with `has_facts`, {facts} asks to keep the text's facts. `entry` is the text
+        that asks: "user", "refine" or "segment"; the last two also have the summary so far, `written`.
         """
         values = {
             "document": document,
             "query": query or "",
             "words": str(words),
             "written": written,
+            "facts": _KEEP_FACTS,
         }
         messages: list[Message] = []
         texts = self.texts_in_use()
         for role, text in (("system", self.system), ("user", texts[entry])):
+            if not has_facts:
+                text = _NO_FACTS.sub("", text)
             if text:
                 messages.append({"role": role, "content": fill_places(text, values)})
         return messages

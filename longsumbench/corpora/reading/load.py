@@ -38,6 +38,7 @@ from longsumbench.core import (
     registry,
 )
 from longsumbench.core.versions import READING_VERSION
+from longsumbench.corpora.planting.plant import planted_source
 from longsumbench.corpora.reading.fields import BadRow
 from longsumbench.corpora.reading.files import ORDER, files_source
 from longsumbench.corpora.reading.hub import hub_source
@@ -112,6 +113,8 @@ def load_texts(settings: DatasetSettings, stages: ArtifactCache) -> Texts:
     """
     corpus: Corpus = registry.corpora.load(str(settings.reader))
     source = _choose_source(corpus, settings, stages)
+    if settings.plant is not None:
+        source = planted_source(source, settings.plant, settings.plant_at)
     inputs = {
         "corpus": [corpus.name, corpus.version],
         "reading": READING_VERSION,
@@ -126,7 +129,7 @@ def load_texts(settings: DatasetSettings, stages: ArtifactCache) -> Texts:
     _log.debug(f"dataset '{settings.name}': {folder}")
     with reading_artifact(folder):
         check_content(folder / "corpus.json")
-        texts = _open_splits(settings.name, corpus, folder)
+        texts = _open_splits(settings, corpus, folder)
     for note in texts.facts.get("read_as", ()):
         _note_once(note)
     for problem in texts.facts.get("cut_references", ()):
@@ -148,7 +151,7 @@ def _choose_source(corpus: Corpus, settings: DatasetSettings, stages: ArtifactCa
             f"dataset '{corpus.name}' holds text, not piece ids: leave out dataset.tokenizer"
         )
     if corpus.own_keys or settings.columns is not None:
-        renamed = partial(_from_renamed, _fields_of(corpus, settings), settings.columns)
+        renamed = partial(_from_renamed, _fields_of(corpus, settings), settings)
         from_hub, from_file = corpus.from_hub_row, corpus.from_file_row
         corpus = replace(
             corpus,
@@ -178,9 +181,13 @@ def _fields_of(corpus: Corpus, settings: DatasetSettings) -> tuple[str, ...]:
 
 
 def _from_renamed(
-    fields: Sequence[str], columns: Mapping[str, str] | None, from_row: FromRow, row: Row
+    fields: Sequence[str], settings: DatasetSettings, from_row: FromRow, row: Row
 ) -> Read:
-    return from_row(rename_keys(row, fields, columns))
+    renamed = rename_keys(row, fields, settings.columns)
+    if settings.plant is not None and not {"summary", "references"} & renamed.keys():
+        # Planted sentences become the reference.
+        renamed["summary"] = ""
+    return from_row(renamed)
 
 
 def _hub_at(settings: DatasetSettings) -> Hub:
@@ -400,7 +407,7 @@ def _check_not_empty(
             raise DataError(f"dataset '{name}' has {problem}")
 
 
-def _open_splits(name: str, corpus: Corpus, folder: Path) -> Texts:
+def _open_splits(settings: DatasetSettings, corpus: Corpus, folder: Path) -> Texts:
     content = json.loads((folder / "corpus.json").read_text(encoding="utf-8"))
     several, queried, facts = content["multi_document"], content["queried"], content["facts"]
     splits = {}
@@ -410,4 +417,5 @@ def _open_splits(name: str, corpus: Corpus, folder: Path) -> Texts:
     if corpus.published is not None:
         # not a part of the stage, so that a correction needs no other texts
         facts["published"] = corpus.published
-    return Texts(name, digest(content["splits"]), splits, several, facts, corpus.metrics)
+    fingerprint, metrics = digest(content["splits"]), corpus.metrics_for(settings)
+    return Texts(settings.name, fingerprint, splits, several, facts, metrics)

@@ -46,6 +46,20 @@ def test_texts_with_braces_stay_as_they_are(text: str, query: str) -> None:
         assert user == {"role": "user", "content": f"{{ {text + end} {{{query + end}}} {{other"}
 
 
+def test_facts_are_asked_for_where_a_text_has_them() -> None:
+    """{facts} is a sentence for a text with planted facts, else nothing, as if its place and the blanks were not there."""
+    plain, asking = read_prompt("document"), read_prompt("facts")
+    for entry in ("user", "refine", "segment"):
+        arguments = ("The text has {facts}.", None, 50, entry, "It said so.")
+        assert asking.messages(*arguments) == plain.messages(*arguments)
+        [message] = asking.messages(*arguments, has_facts=True)
+        content = message["content"]
+        assert " prose. Keep all decisions" in content or " it. Keep all decisions" in content
+        assert plain.messages(*arguments, has_facts=True) == plain.messages(*arguments)
+    prompt = Prompt("{document}\n\n{facts}\n\nSummary:", system="{facts}")
+    assert prompt.messages("A.", None, 9) == [{"role": "user", "content": "A.\n\nSummary:"}]
+
+
 def test_prompts_of_the_user_are_found_by_name(own_config: Path) -> None:
     """A file in `prompt/` of the user's configuration folder is found by its name."""
     (own_config / "prompt").mkdir(parents=True)
@@ -55,7 +69,7 @@ def test_prompts_of_the_user_are_found_by_name(own_config: Path) -> None:
 
 BAD = {
     "user: Summarize.": "its text 'user' has no place {document}",
-    "user: '{document} {length}'": "the unknown place {length}; known: {document}, {query}, {words}",
+    "user: '{document} {length}'": "the unknown place {length}; known: {document}, {facts}, {query}, {words}",
     "user: '{document}'\nsystem: '{document}'": "its text 'system' has the unknown place {document}",
     "user: '{document}'\nwords: 100": "unknown entry 'words'; a prompt has: system, user, label",
     "system: Summarize.": "missing required field `user`",

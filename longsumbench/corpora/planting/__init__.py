@@ -1,0 +1,1 @@
+"""Facts planted into natural texts: `dataset.plant`."""

@@ -1,0 +1,201 @@
+"""Plants facts into the documents of an example. Begin with `plant_facts`.
+
+    plant_facts(example, 8, split="test") → the example with 8 facts, whose sentences stand in its documents
+
+The id of an example decides its facts and, unless they are given, their places. So they depend neither on the other
+examples nor on their order, and the same facts can be planted at other places.
+"""
+
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
+from functools import partial
+from itertools import chain
+from operator import attrgetter
+from string import Formatter
+
+from longsumbench.core import (
+    Entry,
+    Example,
+    FactPart,
+    FactStatement,
+    PlantedFact,
+    Read,
+    Source,
+    Thinned,
+)
+from longsumbench.corpora.planting.plantable_text import PlacedSentence, PlantableText
+from longsumbench.corpora.planting.templates import (
+    PLANTING_VERSION,
+    REVOKED_KINDS,
+    SHARED_SLOTS,
+    Slot,
+    read_templates,
+)
+from longsumbench.corpora.probe.language import Draw
+from longsumbench.corpora.reading.fields import BadRow
+from longsumbench.corpora.reading.rows import split_by_hash, thinned_examples
+
+# In the record.
+_NO_REFERENCE = "references that are missing (planted sentences take their place)"
+# A text with fewer would be mostly planted.
+_SENTENCES_PER_FACT = 3
+# Draws of a value that the text does not have.
+_TRIES = 1_000
+_WORD = re.compile(r"\w+")
+
+
+def planted_source(source: Source, number: int, places: Sequence[float] | None) -> Source:
+    """Return a source whose examples have planted facts; see `plant_facts`."""
+    planted = {"planted": {"facts": number, "at": places, "version": PLANTING_VERSION}}
+
+    def entries(full: set[str]) -> Iterator[Entry]:
+        for entry in source.entries(full):
+            yield entry._replace(load=partial(_plant_row, entry, number, places))
+
+    return Source({**source.inputs, **planted}, {**source.facts, **planted}, entries)
+
+
+def _plant_row(entry: Entry, number: int, places: Sequence[float] | None) -> Read:
+    planted = []
+    split = entry.split
+    for example, left_out in thinned_examples(entry.load()):
+        split = split or split_by_hash(example.id)
+        if not any(example.references):
+            left_out = {**left_out, _NO_REFERENCE: 1}
+        planted.append(Thinned(plant_facts(example, number, places, split), left_out))
+    return tuple(planted)
+
+
+def plant_facts(
+    example: Example, number: int, places: Sequence[float] | None = None, split: str = "test"
+) -> Example:
+    """Return an example with facts in its documents, each a sentence or two between others, or a turn of a transcript.
+
+    An example without a reference gets the planted sentences, without revoked ones.
+
+    Args:
+        example: its text has no planted facts yet.
+        number: of facts.
+        places: shares of the text before the facts, which take them in turn; None: spread over the text.
+        split: decides the templates.
+
+    Raises:
+        BadRow: the text is too short for the facts, or already has all names.
+    """
+    num_sentences = len(list(example.sentences()))
+    if num_sentences < number * _SENTENCES_PER_FACT:
+        problem = f"example '{example.id}' has {num_sentences} sentences, a fact needs {_SENTENCES_PER_FACT}"
+        raise BadRow(
+            "the text is too short for the facts", f"{problem}: choose a smaller dataset.plant"
+        )
+    text = PlantableText(example)
+    facts = _draw_facts(text, number, split, {})
+    placed: list[PlacedSentence] = []
+    for fact, shares in zip(facts, _draw_places(facts, example.id, places), strict=True):
+        statements = (*fact.corrected, *fact.statements)
+        for share, statement in zip(shares, statements, strict=False):
+            placed.append(PlacedSentence(share, statement.sentence, fact.kind == "revocation"))
+    planted_text = text.with_sentences(placed)
+    # The same draws give the same facts, now with the positions of their sentences.
+    facts = _draw_facts(text, number, split, PlantableText(planted_text).positions)
+    references = example.references
+    if not any(references):
+        stated = chain.from_iterable(fact.statements for fact in facts)
+        in_order = sorted(stated, key=attrgetter("position"))
+        references = (tuple(statement.sentence for statement in in_order),)
+    return replace(planted_text, references=references, planted=tuple(facts))
+
+
+def _plain_words(text: str) -> str:
+    return f" {' '.join(_WORD.findall(text.lower()))} "
+
+
+class _ValueDraw(Draw):
+    """Random choices for an example, with values that neither its text nor its other facts have."""
+
+    def __init__(self, example: Example) -> None:
+        super().__init__(f"facts {example.id}")
+        self._example = example.id
+        texts = [
+            example.topic or "",
+            *example.sentences(),
+            *chain.from_iterable(example.references),
+        ]
+        self._words = _plain_words(" ".join(texts))
+
+    def part(self, name: str, slot: Slot) -> FactPart:
+        """Return a new value for a slot."""
+        for _ in range(_TRIES):
+            forms = slot.draw_forms(self)
+            words = [_plain_words(form) for form in forms]
+            if not any(form in self._words for form in words):
+                self._words += "".join(words)
+                return FactPart(slot.kind, forms[0])
+        problem = f"the text has too many of the {name}s that could be planted"
+        raise BadRow(problem, f"example '{self._example}'; choose a smaller dataset.plant")
+
+
+def _draw_facts(
+    text: PlantableText, number: int, split: str, positions: Mapping[str, float]
+) -> list[PlantedFact]:
+    """Return the facts of a text; sentences that are not in `positions` are at 0."""
+    draw = _ValueDraw(text.example)
+    templates = read_templates().registers[text.register]
+    facts = []
+    kinds: list[str] = []
+    for _ in range(number):
+        kinds = kinds or draw.shuffled(list(templates))
+        kind = kinds.pop()
+        template = draw.one_of(templates[kind]["test" if split == "test" else "train"])
+        speaker = f"{draw.one_of(text.speakers)}: " if text.speakers else ""
+        facts.append(_fill_template(kind, template, draw, speaker, positions))
+    return facts
+
+
+def _fill_template(
+    kind: str, template: str, draw: _ValueDraw, speaker: str, positions: Mapping[str, float]
+) -> PlantedFact:
+    shared: dict[str, FactPart] = {}
+    statements, answers = [], []
+    for sentence in template.split(" | "):
+        written, parts, answer, chance = speaker, [], [], 1.0
+        for literal, name, denial, _ in Formatter().parse(sentence):
+            written += literal
+            if name is None:
+                continue
+            slot = read_templates().slots[name]
+            part = FactPart(name, denial) if denial else shared.get(name) or draw.part(name, slot)
+            if name in SHARED_SLOTS:
+                shared[name] = part
+            else:
+                answer.append(part)
+                chance /= slot.number
+            written += part.text
+            parts.append(part)
+        statements.append(FactStatement(written, tuple(parts), positions.get(written, 0.0)))
+        answers.append(tuple(answer))
+    num_revoked = 1 if kind in REVOKED_KINDS else 0
+    return PlantedFact(
+        kind=kind,
+        subject=shared["name"],
+        answer=answers[-1],
+        statements=tuple(statements[num_revoked:]),
+        revoked=answers[0] if num_revoked else (),
+        chance=chance,
+        corrected=tuple(statements[:num_revoked]),
+    )
+
+
+def _draw_places(
+    facts: Sequence[PlantedFact], identity: str, places: Sequence[float] | None
+) -> Iterator[tuple[float, float]]:
+    """Yield the places of each fact's sentences, as shares of the text."""
+    draw = Draw(f"places {identity}")
+    strata = draw.shuffled(range(len(facts)))
+    for index, fact in enumerate(facts):
+        place = (strata[index] + draw.share()) / len(facts)
+        if places:
+            place = places[index % len(places)]
+        other = draw.share()
+        yield (other * place, place) if fact.corrected else (place, other)

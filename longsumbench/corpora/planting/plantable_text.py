@@ -1,0 +1,112 @@
+"""An example's text as a place for further sentences: how it is written, who speaks, and the gaps between its sentences."""
+
+import re
+from collections.abc import Sequence
+from dataclasses import replace
+from itertools import chain
+from operator import itemgetter
+from typing import NamedTuple
+
+from longsumbench.core import Example, word_pattern
+
+# At the beginning of a turn: "Project Manager: …".
+_SPEAKER = re.compile(r"([^\W\d_][\w .'()/-]{0,39}): ")
+# Those who state facts in a session of an agent; its tools do not.
+_USER = "user"
+_ROLES = (_USER, "assistant")
+
+
+class _Gap(NamedTuple):
+    """A place behind a sentence: the words before it, and the numbers of section, paragraph and sentence."""
+
+    words: int
+    section: int
+    paragraph: int
+    sentence: int
+
+
+class PlacedSentence(NamedTuple):
+    """A sentence to plant after a share of the words; in a session, an instruction stands in a user's turn."""
+
+    share: float
+    sentence: str
+    is_instruction: bool
+
+
+class PlantableText:
+    """The sentences of an example, and the gaps where others can stand.
+
+    Attributes:
+        example: the example.
+        speakers: those of a transcript whose paragraphs begin with them, each once; empty for other texts.
+        register: how it is written: "prose", "meeting" (a transcript) or "session" (of an agent; its turns are
+            sections with a role as their name).
+        positions: sentence → share of the words before it.
+    """
+
+    def __init__(self, example: Example) -> None:
+        self.example = example
+        self.speakers = _speakers_in(example)
+        self._sections = list(chain.from_iterable(item.sections for item in example.documents))
+        self.register = "meeting" if self.speakers else "prose"
+        has_roles = any(section.name in _ROLES for section in self._sections)
+        if has_roles:
+            self.register = "session"
+            self.speakers = []
+        pattern = word_pattern(example.source_text())
+        self._gaps: list[_Gap] = []
+        words_before: dict[str, int] = {}
+        words = 0
+        for number, section in enumerate(self._sections):
+            for place, paragraph in enumerate(section.paragraphs):
+                for index, sentence in enumerate(paragraph, start=1):
+                    words_before[sentence] = words
+                    words += len(pattern.findall(sentence))
+                    is_end = index == len(paragraph)
+                    if is_end or self.register == "prose":
+                        self._gaps.append(_Gap(words, number, place, index))
+        if has_roles:
+            self._gaps = self._gaps_of(_ROLES)
+        self._gaps_of_users = self._gaps_of((_USER,)) or self._gaps
+        self._num_words = max(1, words)
+        self.positions = {
+            sentence: before / self._num_words for sentence, before in words_before.items()
+        }
+
+    def _gaps_of(self, names: Sequence[str]) -> list[_Gap]:
+        return [gap for gap in self._gaps if self._sections[gap.section].name in names]
+
+    def with_sentences(self, placed: Sequence[PlacedSentence]) -> Example:
+        """Return the example with further sentences, none before the first one."""
+        in_order = []
+        for share, sentence, is_instruction in placed:
+            words = share * self._num_words
+            gaps = self._gaps_of_users if is_instruction else self._gaps
+            gap = min(gaps, key=lambda gap: abs(gap.words - words))
+            in_order.append((gap, share, sentence))
+        in_order.sort(key=itemgetter(0, 1))
+        sections = []
+        for section in self._sections:
+            sections.append([list(paragraph) for paragraph in section.paragraphs])
+        # The last comes first, so that the numbers of the others stay.
+        for gap, _, sentence in reversed(in_order):
+            paragraphs = sections[gap.section]
+            if self.register == "prose":
+                paragraphs[gap.paragraph].insert(gap.sentence, sentence)
+            else:
+                paragraphs.insert(gap.paragraph + 1, [sentence])
+        changed = iter(sections)
+        documents = []
+        for document in self.example.documents:
+            replaced = []
+            for section in document.sections:
+                replaced.append(replace(section, paragraphs=tuple(map(tuple, next(changed)))))
+            documents.append(replace(document, sections=tuple(replaced)))
+        return replace(self.example, documents=tuple(documents))
+
+
+def _speakers_in(example: Example) -> list[str]:
+    """Return who speaks in a transcript, each once; none if most paragraphs do not begin with a speaker."""
+    turns = [paragraph[0] for paragraph in example.texts("paragraph")]
+    speakers = [match[1] for match in map(_SPEAKER.match, turns) if match]
+    return list(dict.fromkeys(speakers)) if 2 * len(speakers) > len(turns) else []
