@@ -1,12 +1,14 @@
 """Runs a language model with every way of reading, and extracts of the same length, on six datasets.
 
     python benchmarks/readings.py WEIGHTS [--encoder FOLDER] [--examples 60] [--sets aclsum qmsum] [--device cuda]
+    python benchmarks/readings.py WEIGHTS --plant 8 --sets aclsum qmsum --readings beginning ends select
     python benchmarks/readings.py --write       puts the tables into docs/readings.md; --check compares them
 
 WEIGHTS is a GGUF file, a folder or a name on the hub; for a server, give WEIGHTS the model's name and
 `--model engine=api base_url=… tokenizer=…`. Run it again to continue it: finished runs are kept in `--work`, and
 their scores go to results/reference. ENCODER is a folder with a sentence encoder; without it, its rows are left out.
-DATA has `qmsum`, `squality`, `arxiv_sample` and `pubmed_sample`. The texts of runs stay in `--work`.
+DATA has `qmsum`, `squality`, `arxiv_sample` and `pubmed_sample`. The texts of runs stay in `--work`. With `--plant`,
+the documents have that many planted facts, and the model is asked to keep them.
 """
 
 import argparse
@@ -78,6 +80,12 @@ READINGS: dict[str, dict[str, Any]] = {  # name → its settings
     # The whole text, unless it is longer than this.
     "beginning of 7,900": {"model.reading": "beginning", "model.input_length": LARGE_BUDGET},
 }
+SURVIVAL_HEADINGS = ("facts right", "wrong", "random–ceiling", *HEADINGS[3:])
+
+
+def dataset_name(name: str, options: argparse.Namespace) -> str:
+    """Return the name of a set in the results."""
+    return f"planted_{name}" if options.plant else f"readings_{name}"
 
 
 def points_of(name: str, options: argparse.Namespace) -> Iterator[dict[str, Any]]:
@@ -109,7 +117,10 @@ def points_of(name: str, options: argparse.Namespace) -> Iterator[dict[str, Any]
     for setting in options.model:
         key, _, value = setting.partition("=")
         model[f"model.{key}"] = value
-    for reading, settings in READINGS.items():
+    if options.plant:
+        model["model.prompt"] = "facts"
+    for reading in options.readings:
+        settings = READINGS[reading]
         yield {**model, "model.reading": reading, "model.input_length": BUDGET, **settings}
 
 
@@ -117,7 +128,9 @@ def make_runs(options: argparse.Namespace) -> None:
     """Make the runs that are missing, each in its own process, so that its peak memory is its own."""
     for name in options.sets:
         texts = SETS[name]
-        words = [f"dataset={texts.reader}", f"dataset.name=readings_{name}"]
+        words = [f"dataset={texts.reader}", f"dataset.name={dataset_name(name, options)}"]
+        if options.plant:
+            words.append(f"dataset.plant={options.plant}")
         if texts.path:
             words.append(f"dataset.path={options.data / texts.path}")
         words += [
@@ -150,16 +163,40 @@ def table_of(name: str, block: ComparableRows) -> Table:
         label = label_of(row)
         marked = row.key == best or row.key in block.tests.best_set
         cells = [f"**{label}**" if marked else label]
-        for kind in ("rouge1", "rouge2", "rougeLsum"):
-            cells.append(f"{row.numbers[kind].mean:.1f}")
-        _, low, high = row.numbers["rougeLsum"]
-        cells[-1] += f" ({low:.1f}–{high:.1f})"
+        cells += survival_cells(row) if is_planted(row) else rouge_cells(row)
         facts, seen = run.evaluation.outputs, source_seen(run)
         cells.append(f"{facts.words:.0f} / {facts.reference_words:.0f}" if facts else "")
         cells.append("" if seen is None else f"{100 * seen:.0f} %")
         cells += costs_of(row)
         lines.append(tuple(cells))
-    return Table(PAGE, (name, *HEADINGS), lines)
+    headings = SURVIVAL_HEADINGS if is_planted(block.rows[0]) else HEADINGS
+    return Table(PAGE, (name, *headings), lines)
+
+
+def is_planted(row: SeedGroup) -> bool:
+    """Return True if the texts have planted facts."""
+    return row.first.config.dataset.plant is not None
+
+
+def with_interval(row: SeedGroup, score: str) -> str:
+    """Return a score with its interval."""
+    mean, low, high = row.numbers[score]
+    return f"{mean:.1f} ({low:.1f}–{high:.1f})"
+
+
+def rouge_cells(row: SeedGroup) -> list[str]:
+    """Return R-1, R-2 and R-Lsum of a row."""
+    means = [f"{row.numbers[kind].mean:.1f}" for kind in ("rouge1", "rouge2")]
+    return [*means, with_interval(row, "rougeLsum")]
+
+
+def survival_cells(row: SeedGroup) -> list[str]:
+    """Return the facts that a row's summaries state right and wrong, and what its length allows, in percent."""
+    bounds = [
+        f"{row.numbers[f'fact_survival_{bound}'].mean:.0f}" for bound in ("random", "ceiling")
+    ]
+    wrong = f"{row.numbers['fact_survival_wrong'].mean:.1f}"
+    return [with_interval(row, "fact_survival"), wrong, "–".join(bounds)]
 
 
 def costs_of(row: SeedGroup) -> list[str]:
@@ -175,16 +212,17 @@ def costs_of(row: SeedGroup) -> list[str]:
 
 
 def sentence_of(name: str, block: ComparableRows, scores: ScoresOfRuns) -> str:
-    """Return which reading has the highest R-Lsum, and which rows a test tells from it.
+    """Return which reading has the highest R-Lsum, or keeps most planted facts, and which rows a test tells from it.
 
     The tests of all rows but the oracle against the best reading are corrected together (Holm).
     """
     rows = [row for row in block.rows if not row.first.oracle]
     readings = [row for row in rows if row.first.key.model == "prompt"]
     best = readings[0]
+    score = best.first.evaluation.ranked_by
     pairs = {}
     for row in rows:
-        pair = compare_groups(row, best, "rougeLsum", scores)
+        pair = compare_groups(row, best, score, scores)
         if row.key != best.key and pair is not None:
             pairs[row.key] = pair
     labels: dict[str, list[str]] = {"below": [], "above": [], "alike": [], "untested": []}
@@ -199,10 +237,13 @@ def sentence_of(name: str, block: ComparableRows, scores: ScoresOfRuns) -> str:
             kind = "alike"
         labels[kind].append(label_of(row))
     lists = {kind: ", ".join(names) or "none" for kind, names in labels.items()}
-    mean = best.numbers["rougeLsum"].mean
+    mean = best.numbers[score].mean
+    has_most = f"has the highest R-Lsum, {mean:.1f}"
+    if is_planted(best):
+        has_most = f"keeps most planted facts, {mean:.1f} %"
     return (
-        f"{name}, {best.first.evaluation.n} examples: of the readings, {label_of(best)} has the highest R-Lsum,"
-        f" {mean:.1f}. Significantly below it: {lists['below']}. Above it: {lists['above']}."
+        f"{name}, {best.first.evaluation.n} examples: of the readings, {label_of(best)} {has_most}."
+        f" Significantly below it: {lists['below']}. Above it: {lists['above']}."
         f" Not distinguished: {lists['alike']}. Not tested: {lists['untested']}."
     )
 
@@ -217,6 +258,8 @@ def main() -> None:
     parser.add_argument("--encoder", help="folder of a sentence encoder")
     parser.add_argument("--data", type=Path, default=Path("../shared/data"))
     parser.add_argument("--sets", nargs="*", choices=SETS, default=list(SETS))
+    parser.add_argument("--readings", nargs="*", choices=READINGS, default=list(READINGS))
+    parser.add_argument("--plant", type=int, help="facts planted in each document")
     parser.add_argument("--examples", type=int, default=60)
     parser.add_argument("--batch-size", type=int, default=8, help="prompts at once")
     parser.add_argument("--device", default="auto")
@@ -230,15 +273,18 @@ def main() -> None:
     if options.weights:
         make_runs(options)
     if options.weights or options.publish:
-        datasets = [f"readings_{name}" for name in options.sets]
+        datasets = [dataset_name(name, options) for name in options.sets]
         runs = chain(*((options.work / "runs" / name).glob("*/*") for name in datasets))
         publish(runs, datasets, results)
     tables, sentences = [], []
-    for name in options.sets:
-        rows = read_table(results, f"readings_{name}")
+    for name in chain.from_iterable(
+        (f"readings_{name}", f"planted_{name}") for name in options.sets
+    ):
+        rows = read_table(results, name)
+        title = name.removeprefix("readings_").replace("_", " ")
         if rows.comparable:
-            tables.append(table_of(name, rows.comparable[0]))
-            sentences.append(sentence_of(name, rows.comparable[0], rows.scores))
+            tables.append(table_of(title, rows.comparable[0]))
+            sentences.append(sentence_of(title, rows.comparable[0], rows.scores))
     if options.write:
         put_tables(tables)
     if options.write or options.check:
