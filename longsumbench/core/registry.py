@@ -124,6 +124,7 @@ _CORPORA = (
     "fewsum",
     "proposals",
     "sumpubmed",
+    "sessions",
     "jsonl",
 )
 corpora = Registry(
