@@ -8,8 +8,8 @@ A session becomes an example of one document. Each turn is a section with the na
 a tool returned. Content is text, or a list of blocks: text, tool_use, tool_result. Blank lines separate paragraphs, and
 line breaks end sentences. A call is a paragraph of the tool's name and its arguments, one a line.
 
-Thoughts, images and other blocks are left out and counted. So are lines of Claude Code's logs that are no turn of the
-session: titles ("type": "summary"), subagents, summaries of earlier compactions, and whatever has another type.
+Thoughts, images and other blocks are left out and counted by their types. So are lines of Claude Code's logs that are no
+turn of the session: titles ("type": "summary"), subagents, summaries of earlier compactions, and other types.
 """
 
 import re
@@ -26,15 +26,9 @@ from longsumbench.corpora.reading.row_files import FileRow, read_file
 from longsumbench.errors import DataError
 from longsumbench.sentences import split_summary
 
-THOUGHTS, OTHER_BLOCKS, OTHER_LINES = (
-    "thoughts",
-    "images and other blocks",
-    "lines that are no turn",
-)
 _ROLES = ("system", "developer", "user", "assistant", "tool", "function")
 _TEXTS = {"text", "input_text", "output_text", "code", "execution_output", "audio_transcription"}
 _CALLS = {"tool_use", "function"}
-_THINKING = {"thinking", "redacted_thinking", "reasoning", "thoughts", "reasoning_recap"}
 _NO_TURN = ("isSidechain", "isCompactSummary")  # of Claude Code
 _BLANK_LINE = re.compile(r"\n\s*\n")
 
@@ -45,7 +39,7 @@ class _Turns:
     def __init__(self) -> None:
         self.sections: list[Section] = []
         self.left_out: Counter[str] = Counter()
-        self._tools: dict[str, str] = {}  # id of a call → name of the tool
+        self._tools: dict[Any, str] = {}  # id of a call → name of the tool
 
     def add(self, message: Row) -> None:
         """Add a message with a role, or a line of Claude Code's logs.
@@ -54,9 +48,9 @@ class _Turns:
             BadRow: its role is unknown, or a field has the wrong type.
         """
         if "role" not in message and "type" in message:
-            is_turn = message["type"] in ("user", "assistant")
-            if not is_turn or any(map(message.get, _NO_TURN)):
-                self.left_out[OTHER_LINES] += 1
+            kind = message["type"]
+            if kind not in ("user", "assistant") or any(map(message.get, _NO_TURN)):
+                self.left_out[f"lines of type {kind}"] += 1
                 return
             message = fields.object_in(message, "message")
         role = fields.text_in(message, "role")
@@ -84,17 +78,16 @@ class _Turns:
         if kind in _CALLS:
             call = block.get("function") or block
             name = fields.text_in(call, "name")
-            self._tools[str(block.get("id"))] = name
+            self._tools[block.get("id")] = name
             return _describe_call(name, call.get("input", call.get("arguments")))
         if kind == "tool_result":
             self._add_section(self._tool_section(block.get("tool_use_id")), _blocks_in(block))
         else:
-            self.left_out[THOUGHTS if kind in _THINKING else OTHER_BLOCKS] += 1
+            self.left_out[f"blocks of type {kind}"] += 1
         return ""
 
     def _tool_section(self, call: Any, name: str | None = None) -> str:
-        name = name or self._tools.get(str(call))
-        return f"tool: {name}" if name else "tool"
+        return f"tool: {name or self._tools.get(call, 'unknown')}"
 
 
 def _blocks_in(item: Row) -> list[Any]:
@@ -151,14 +144,13 @@ def _messages_in(row: Row) -> Sequence[Row]:
             raise fields.BadRow("no way from current_node to the first message", f"{name!r}")
         path[name] = fields.object_in(mapping, name)
         name = path[name].get("parent")
-    nodes = [node for node in reversed(path.values()) if node.get("message")]
-    return [_exported_message(fields.object_in(node, "message")) for node in nodes]
-
-
-def _exported_message(message: Row) -> Row:
-    content = fields.object_in(message, "content")
-    author = fields.object_in(message, "author")
-    return {**author, "content": content.get("parts", [content])}
+    messages = []
+    for node in reversed(path.values()):
+        if message := node.get("message"):
+            content = fields.object_in(message, "content")
+            author = fields.object_in(message, "author")
+            messages.append({**author, "content": content.get("parts", [content])})
+    return messages
 
 
 def _sessions_source(path: Path) -> Source:

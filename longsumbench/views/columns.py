@@ -39,6 +39,8 @@ _ALIASES = {
     "novel_trigrams": "novel_ngrams_3",
     "memory": "peak_memory_gb",
 }
+# Name of a group → its columns
+COLUMN_GROUPS = {"lengths": ("length", "rouge1_p", "rouge1_r")}
 _VALUES_SHOWN = 4  # of a setting in a cell
 _VERIFIED = {None: "", True: "verified", False: "reported"}
 _COUNTS = {  # of a ledger: name → heading, meaning
@@ -216,7 +218,10 @@ def choose_columns(names: Sequence[str], columns: Mapping[str, Column]) -> list[
         UsageError: no run has a column of that name; several settings have it.
     """
     selection: dict[Column, None] = {}
-    for word in names:
+    words: list[str] = []
+    for name in names:
+        words += COLUMN_GROUPS.get(name, (name,))
+    for word in words:
         name = _ALIASES.get(word, word)
         # A full name is taken as it is; a short one must be that of one setting
         matches = [name]
@@ -242,6 +247,8 @@ def list_columns(columns: Mapping[str, Column]) -> str:
             groups.setdefault(group, []).append(setting)
         else:
             rows.append([name, column.meaning])
+    for name, members in COLUMN_GROUPS.items():
+        rows.append([name, f"columns: {', '.join(members)}"])
     for group, settings in groups.items():
         pattern = f"{group}.SETTING" if group else "SETTING"
         rows.append([pattern, f"settings: {', '.join(settings)}"])

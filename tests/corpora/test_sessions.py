@@ -13,7 +13,6 @@ import longsumbench
 from longsumbench.cache.artifacts import ArtifactCache
 from longsumbench.core import DatasetSettings, Example, Section
 from longsumbench.corpora.reading.load import Texts, load_texts
-from longsumbench.corpora.sessions import OTHER_BLOCKS, OTHER_LINES, THOUGHTS
 from longsumbench.errors import DataError
 
 ASK = {"role": "user", "content": "Fix the test.\n\nIt fails on\n- Mondays"}
@@ -78,7 +77,13 @@ def test_formats_of_a_log_by_hand(tmp_path: Path, stages: ArtifactCache) -> None
     assert (examples["a"].title, examples["a"].references) == (None, ((),))
     assert examples["c"].title == "Repair"
     assert examples["c"].references == (("Two pass.", "One fails."),)
-    assert texts.facts["left_out"]["test"] == {OTHER_BLOCKS: 4, OTHER_LINES: 4, THOUGHTS: 4}
+    assert texts.facts["left_out"]["test"] == {
+        "blocks of type image": 4,
+        "blocks of type thinking": 4,
+        "lines of type file-history-snapshot": 1,
+        "lines of type summary": 1,
+        "lines of type user": 2,
+    }
 
 
 def test_calls_of_openai(tmp_path: Path, stages: ArtifactCache) -> None:
@@ -95,7 +100,7 @@ def test_calls_of_openai(tmp_path: Path, stages: ArtifactCache) -> None:
     assert example.documents[0].sections == (
         Section("assistant", (('add: {"a": 1',),)),
         Section("tool: add", (("3",),)),
-        Section("tool", (("4",),)),
+        Section("tool: unknown", (("4",),)),
     )
 
 
