@@ -4,8 +4,8 @@
     python benchmarks/infinitebench_table.py --check       what docs/findings.md says about them
 
 DATA has `infinitebench_sum`: references.jsonl.gz {id, references} and SYSTEM.jsonl.gz {id, summary}. There are no
-sources, so there are no baselines, and nothing is measured that needs a source. As `benchmarks/real_systems.py` does, it packs
-settings, records and scores, no text, and makes the table. Then it prints each system's figures next to those of
+sources, so there are no baselines, and nothing is measured that needs a source. As `benchmarks/real_systems.py` does, it
+packs settings, records and scores, no text, and makes the table. Then it prints each system's figures next to those of
 rouge_score, which were computed when the outputs were collected.
 """
 
@@ -15,6 +15,7 @@ import tempfile
 from collections.abc import Iterator
 from contextlib import chdir
 from pathlib import Path
+from typing import Any
 from unittest.mock import patch
 
 from probe_claims import FINDINGS, Table, differences, put_tables
@@ -71,6 +72,7 @@ def make_runs(data: Path) -> None:
     texts = Path(NAME)
     texts.mkdir()
     write_rows(texts / "test.jsonl", rows)
+    settings: dict[str, Any] = {"dataset.name": NAME}
     for file, (model, variant, origin) in SYSTEMS.items():
         outputs = Path(f"{file}.jsonl")
         summaries = read_rows(data / f"{file}.jsonl.gz")
@@ -82,7 +84,7 @@ def make_runs(data: Path) -> None:
             origin=origin,
             dataset={"name": "jsonl", "path": NAME},
             baselines=False,
-            **{"dataset.name": NAME},
+            **settings,
         )
 
 
@@ -107,10 +109,13 @@ def sentences(block: ComparableRows) -> Iterator[str]:
     yield f"{order.correlation:.2f} ({order.low:.2f} to {order.high:.2f})"
     scores = {row.first.key.model: row.numbers["rougeLsum"].mean for row in block.rows}
     yield f"`MiniCPM3-4B` {scores['MiniCPM3-4B']:.1f} and `GPT-4` {scores['GPT-4']:.1f}"
-    for name in ("Qwen2-72B", "Kimi"):
-        rouge = next(row for row in block.rows if row.first.key.model == name).first
-        parts = rouge.evaluation.scores["rouge1"]
-        yield f"`{name}` has a precision of {parts.p:.1f} and a recall of {parts.r:.1f}"
+    parts = {row.first.key.model: row.first.evaluation.scores["rouge1"] for row in block.rows}
+    recalls = sorted(part.r for part in parts.values())
+    precisions = sorted(part.p for part in parts.values())
+    yield f"R-1 recall goes from {recalls[0]:.1f} to {recalls[-1]:.1f}, precision only from"
+    yield f"precision only from {precisions[0]:.1f} to {precisions[-1]:.1f}"
+    kimi = parts["Kimi"]
+    yield f"`Kimi` has a precision of {kimi.p:.1f} and a recall of {kimi.r:.1f}"
 
 
 def compare_first_figures(block: ComparableRows) -> str:
