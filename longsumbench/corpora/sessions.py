@@ -55,8 +55,7 @@ class _Turns:
             message = fields.object_in(message, "message")
         role = fields.text_in(message, "role")
         if role not in _ROLES:
-            roles = fields.describe_names(_ROLES)
-            raise fields.BadRow("unknown role", f"{role!r}; write one of {roles}")
+            raise fields.BadRow("unknown role", f"{role!r}; write one of {', '.join(_ROLES)}")
         if role in ("tool", "function"):
             role = self._tool_section(message.get("tool_call_id"), message.get("name"))
         calls = fields.objects_in(message, "tool_calls", required=False)

@@ -247,8 +247,6 @@ def list_columns(columns: Mapping[str, Column]) -> str:
             groups.setdefault(group, []).append(setting)
         else:
             rows.append([name, column.meaning])
-    for name, members in COLUMN_GROUPS.items():
-        rows.append([name, f"columns: {', '.join(members)}"])
     for group, settings in groups.items():
         pattern = f"{group}.SETTING" if group else "SETTING"
         rows.append([pattern, f"settings: {', '.join(settings)}"])

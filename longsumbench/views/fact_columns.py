@@ -178,7 +178,7 @@ ROW_COLUMNS = (  # of tables only
     Column(
         "length",
         "words /\nreference",
-        "mean length of the outputs / of the references, in words",
+        "mean length of the outputs / of the references, in words; lengths: with R-1 precision and recall",
         _length_cell,
     ),
     Column("run", "run", "id of the run, or number of runs", _run_cell, align="l"),

@@ -9,7 +9,6 @@ from typing import Any
 import pytest
 from support.json_files import write_json
 
-import longsumbench
 from longsumbench.cache.artifacts import ArtifactCache
 from longsumbench.core import DatasetSettings, Example, Section
 from longsumbench.corpora.reading.load import Texts, load_texts
@@ -159,18 +158,3 @@ def test_a_bad_session_is_named_or_left_out(
     texts = read(tmp_path, stages, strict=False)
     assert texts.splits["test"].ids == ["good"]
     assert sum(texts.facts["skipped"]["test"].values()) == 1
-
-
-def test_a_session_is_summarized(tmp_path: Path) -> None:
-    """A session with a summary is scored as any long input is."""
-    path = tmp_path / "rows.jsonl"
-    write_json(path, {"id": "c", "summary": "Fix the test.", "messages": LOG})
-    dataset = {"name": "sessions", "path": str(path)}
-    run = longsumbench.run(
-        model="lead",
-        dataset=dataset,
-        results_dir=str(tmp_path / "results"),
-        baselines=False,
-        **{"model.length": "3"},
-    )
-    assert run.evaluation.scores["rouge1"].f == pytest.approx(100)

@@ -56,13 +56,6 @@ def test_an_order_by_length_is_said_and_shown() -> None:
     assert headings.count("words /\nreference") == 1
 
 
-def test_the_reverse_order_is_one_by_length() -> None:
-    """Where the shortest outputs are best, the correlation is -1."""
-    order = block_of(WORDS, sorted(ROUGE)).length_order
-    assert order is not None
-    assert order == pytest.approx((-1.0, -1.0, -0.94), abs=0.01)
-
-
 NO_ORDER: Mapping[str, tuple[Sequence[float], Sequence[float], float]] = {
     "four systems": (WORDS[:4], ROUGE[:4], 1.0),
     "five systems, one pair of which is not in order": (WORDS[:5], ROUGE[:5], 1.0),
@@ -96,4 +89,4 @@ def test_lengths_are_a_group_of_columns() -> None:
     columns = columns_of([record("lead", 30)])
     names = [column.name for column in choose_columns(["rouge1", "lengths"], columns)]
     assert names == ["rouge1", "length", "rouge1_p", "rouge1_r"]
-    assert "columns: length, rouge1_p, rouge1_r" in list_columns(columns)
+    assert "lengths: with R-1 precision and recall" in list_columns(columns)
