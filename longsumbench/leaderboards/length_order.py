@@ -10,11 +10,11 @@ from typing import NamedTuple
 
 import numpy as np
 
-from longsumbench.leaderboards.comparability import ROUGE_HEADINGS
 from longsumbench.leaderboards.seed_groups import ScoresOfRuns, SeedGroup, aligned_scores
 from longsumbench.metrics.aggregate import BOOTSTRAP_SEED, MEAN_RESAMPLES
 from longsumbench.metrics.rank_statistics import percentile_interval, spearman
 from longsumbench.metrics.statistics import resampled_means
+from longsumbench.runs.record import RunRecord
 
 _FEWEST = 5  # of four systems, two of 24 orders have a correlation of 1 or -1: p = 0.08
 LENGTHS_APART = 1.5  # ratio of the longest outputs to the shortest, above which lengths differ
@@ -34,23 +34,25 @@ class LengthOrder(NamedTuple):
 
 
 def order_by_length(rows: Sequence[SeedGroup], scores: ScoresOfRuns) -> LengthOrder | None:
-    """Correlate words and ROUGE of the ranked rows; None unless their order is shown to be that of their lengths.
+    """Correlate words and scores of the ranked rows; None unless their order is shown to be that of their lengths.
 
-    It is not shown for fewer than five rows, for lengths that hardly differ, for another ranking score, or if scores or
-    lengths are missing.
+    It is not shown for fewer than five rows, for lengths that hardly differ, or if scores or lengths are missing.
     """
-    name = rows[0].first.evaluation.ranked_by
     ranked = [row for row in rows if row.ranked]
-    columns = [aligned_scores(row.runs, name, scores) for row in ranked]
-    of_rows = [values.mean(axis=1) for values in columns if values is not None]
     words = np.array([row.words or np.nan for row in ranked])
-    if not _FEWEST <= len(ranked) == len(of_rows) or name not in ROUGE_HEADINGS:
+    if len(ranked) < _FEWEST or not words.max() > LENGTHS_APART * words.min():
         return None
-    if not words.max() > LENGTHS_APART * words.min():
+    runs: list[RunRecord] = []
+    for row in ranked:
+        runs += row.runs
+    values = aligned_scores(runs, runs[0].evaluation.ranked_by, scores)
+    if values is None:
         return None
-    means = resampled_means(np.stack(of_rows, axis=1), MEAN_RESAMPLES, BOOTSTRAP_SEED)
-    all_means = [values.mean() for values in of_rows]
-    correlations = spearman(words, np.vstack([all_means, means]))
+    ends = np.cumsum([len(row.runs) for row in ranked])
+    parts = np.split(values, ends[:-1], axis=1)
+    of_rows = np.stack([part.mean(axis=1) for part in parts], axis=1)
+    means = resampled_means(of_rows, MEAN_RESAMPLES, BOOTSTRAP_SEED)
+    correlations = spearman(words, np.vstack([of_rows.mean(axis=0), means]))
     low, high = percentile_interval(correlations, None)
     is_strong = low > _WEAK or high < -_WEAK
     by_chance = _BY_CHANCE / np.sqrt(len(words) - 1)
