@@ -87,6 +87,7 @@ systems = Registry(
             "ranker": "longsumbench.models.baselines.system:RankedExtract",
             "oracle": "longsumbench.models.baselines.system:Oracle",
             "highlights": "longsumbench.models.baselines.system:Highlights",
+            "person": "longsumbench.models.baselines.system:Person",
             "trunc": "longsumbench.models.seal.system:Trunc",
             "ca": "longsumbench.models.seal.system:CA",
             "ea": "longsumbench.models.seal.system:EA",
@@ -124,6 +125,7 @@ _CORPORA = (
     "fewsum",
     "proposals",
     "sumpubmed",
+    "sessions",
     "jsonl",
 )
 corpora = Registry(

@@ -33,6 +33,7 @@ class Capabilities:
         trains_scorer: what scores the source can be trained alone (`train.only=scorer`).
         counts_overlap: its summaries depend on which words count as equal (`score.tokenizer`, `score.stem`).
         prompts: it asks a language model, whose tokens have a price.
+        writes_reference: it writes one of the references, and is scored against the others.
     """
 
     oracle: bool = False
@@ -46,6 +47,7 @@ class Capabilities:
     trains_scorer: bool = False
     counts_overlap: bool = False
     prompts: bool = False
+    writes_reference: bool = False
 
 
 class SystemConfig(Settings):

@@ -16,12 +16,7 @@ from longsumbench.corpora.reading import fields
 
 def squality_example(row: Row) -> tuple[Example, ...]:
     """Turn one story into Examples, one per question. An id joins the story's id and the question's number."""
-    metadata = row.get("metadata")
-    if not isinstance(metadata, dict):
-        raise fields.BadRow(
-            f"the field 'metadata' must be an object, not {fields.json_type(metadata)}"
-        )
-    story = fields.id_in(metadata, "passage_id")
+    story = fields.id_in(fields.object_in(row, "metadata"), "passage_id")
     document = fields.plain_document(fields.paragraphs_in(fields.words_in(row, "document")), story)
     questions = fields.objects_in(row, "questions")
     if not questions:

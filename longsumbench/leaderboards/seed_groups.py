@@ -113,6 +113,12 @@ class SeedGroup:
         return len(self.runs) == 1 and seed_matters(self.first)
 
     @property
+    def words(self) -> float | None:
+        """Mean length of the outputs; None if it is unknown."""
+        outputs = [run.evaluation.outputs for run in self.runs if run.evaluation.outputs]
+        return sum(facts.words for facts in outputs) / len(outputs) if outputs else None
+
+    @property
     def settings(self) -> tuple[str, ...]:
         """Its names, and the settings that differ from the recipe, or from other rows of this model."""
         return (*self.names, *split_variant(self.first.variant), *self.differs)

@@ -20,6 +20,7 @@ import numpy as np
 from longsumbench.errors import DataError
 from longsumbench.leaderboards import comparability, seed_groups
 from longsumbench.leaderboards.learned import judge_learning
+from longsumbench.leaderboards.length_order import LengthOrder, order_by_length
 from longsumbench.metrics import statistics
 from longsumbench.metrics.aggregate import ScoreTable, read_score_table
 from longsumbench.runs.record import RunRecord, measured_mean
@@ -259,10 +260,12 @@ class ComparableRows:
     Attributes:
         rows: a row for each system and its settings, best first, oracles last.
         tests: of the rows against the best of each column.
+        length_order: how closely the order follows the length of the outputs; None unless it is shown to follow it.
     """
 
     rows: tuple[seed_groups.SeedGroup, ...]
     tests: AgainstBest = UNTESTED
+    length_order: LengthOrder | None = None
 
     @property
     def zero_shot(self) -> bool:
@@ -308,7 +311,7 @@ def judge_rows(
     """Judge whether the systems of comparable rows learned, and test the rows. Arguments as in `against_best`."""
     learning = judge_learning(rows, scores)
     rows = tuple(replace(row, learned=learning[row.key]) for row in rows)
-    return ComparableRows(rows, against_best(rows, scores, names))
+    return ComparableRows(rows, against_best(rows, scores, names), order_by_length(rows, scores))
 
 
 def _split_by_training(records: Sequence[RunRecord]) -> list[list[RunRecord]]:

@@ -408,7 +408,8 @@ def _add_measures(
         summaries = read_summaries(folder / name)
         scoring.check_summarized(summaries, split)
         predictions.append([summary.text for summary in summaries if summary.id in tables[0].index])
-    added = evaluate(predictions, split.select(tables[0].index), (), config.score, metrics)
+    examples = scoring.scored_examples(config, split.select(tables[0].index), predictions[0])
+    added = evaluate(predictions, examples, (), config.score, metrics)
     tables = [
         table.drop(columns=columns.columns, errors="ignore").join(columns)
         for table, columns in zip(tables, added.tables, strict=True)

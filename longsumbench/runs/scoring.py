@@ -6,7 +6,16 @@ from itertools import chain
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from longsumbench.core import FitReport, Metric, RunConfig, Scoring, Split, Summary, registry
+from longsumbench.core import (
+    Example,
+    FitReport,
+    Metric,
+    RunConfig,
+    Scoring,
+    Split,
+    Summary,
+    registry,
+)
 from longsumbench.corpora.reading.load import Texts, warn_once
 from longsumbench.errors import DataError
 from longsumbench.metrics.aggregate import column_means, write_scores
@@ -60,13 +69,14 @@ def score_run(
     ]
     ranked_by = metrics[1].columns[0] if metrics[1:] else DEFAULT_RANKING_SCORE
     predictions = [[summary.text for summary in summaries] for summaries in outputs]
+    examples = scored_examples(config, split, predictions[0])
     asked_for = asked_metrics(config, texts)
     requested = (
         default_metrics(config.score, [*texts.metrics, *(metric.name for metric in asked_for)])
         + asked_for
     )
     scored = evaluate(
-        predictions, split, metrics, config.score, requested, ranked_by, with_floor=True
+        predictions, examples, metrics, config.score, requested, ranked_by, with_floor=True
     )
     write_each_scores(folder, scored.tables, scored.per_example)
     write_verdicts(folder, scored.verdicts)
@@ -77,6 +87,22 @@ def score_run(
         means = column_means(table, scored.evaluation.units)
         checkpoints.append(CheckpointMeans(step, loss, means))
     return replace(scored.evaluation, checkpoints=tuple(checkpoints))
+
+
+def scored_examples(
+    config: RunConfig, split: Split, predictions: Sequence[str]
+) -> Split | list[Example]:
+    """Return the examples with the references that predictions are scored against.
+
+    A system that writes a reference is scored against the others.
+    """
+    if not config.model.capabilities.writes_reference:
+        return split
+    examples = []
+    for example, text in zip(split, predictions, strict=False):
+        others = [item for item in example.references if "\n".join(item) != text]
+        examples.append(replace(example, references=tuple(others)))
+    return examples
 
 
 def warn_of_other_scripts(scoring: Scoring, split: Split) -> None:

@@ -62,6 +62,7 @@ _MEANINGS = {  # of words in the table
     "words / reference": "mean words of a summary / of its reference",
     "oracle": "copies the sentences nearest to the reference",
     "highlights": "copies what people highlighted",
+    "person": "one of the references, against the others",
 }
 
 

@@ -46,6 +46,8 @@ _ALIASES = {
     "memory": "peak_memory_gb",
 }
 _SURVIVAL_HEADINGS = {SURVIVAL: "facts\nright", f"{SURVIVAL}_wrong": "facts\nwrong"}
+# Name of a group → its columns
+COLUMN_GROUPS = {"lengths": ("length", "rouge1_p", "rouge1_r")}
 _VALUES_SHOWN = 4  # of a setting in a cell
 _VERIFIED = {None: "", True: "verified", False: "reported"}
 _COUNTS = {  # of a ledger: name → heading, meaning
@@ -237,7 +239,10 @@ def choose_columns(names: Sequence[str], columns: Mapping[str, Column]) -> list[
         UsageError: no run has a column of that name; several settings have it.
     """
     selection: dict[Column, None] = {}
-    for word in names:
+    words: list[str] = []
+    for name in names:
+        words += COLUMN_GROUPS.get(name, (name,))
+    for word in words:
         name = _ALIASES.get(word, word)
         # A full name is taken as it is; a short one must be that of one setting
         matches = [name]

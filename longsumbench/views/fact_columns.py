@@ -108,6 +108,8 @@ def fact_column(
 
 def _system_cell(row: SeedGroup) -> str:
     run = row.first
+    if run.key.model == "person":
+        return "another person"
     is_marked = run.oracle and run.key.model != "oracle"
     return f"{run.key.model} (oracle)" if is_marked else run.key.model
 
@@ -135,12 +137,11 @@ def remarks(record: RunRecord) -> list[str]:
 
 
 def _length_cell(row: SeedGroup) -> str:
-    outputs = [run.evaluation.outputs for run in row.runs if run.evaluation.outputs]
-    if not outputs:
+    outputs = row.first.evaluation.outputs
+    if row.words is None or outputs is None:
         return ""
-    words = f"{sum(facts.words for facts in outputs) / len(outputs):.0f}"
-    reference = outputs[0].reference_words
-    return words if reference is None else f"{words} / {reference:.0f}"
+    reference = outputs.reference_words
+    return f"{row.words:.0f}" if reference is None else f"{row.words:.0f} / {reference:.0f}"
 
 
 def _seed_cell(row: SeedGroup) -> str:
@@ -177,7 +178,7 @@ ROW_COLUMNS = (  # of tables only
     Column(
         "length",
         "words /\nreference",
-        "mean length of the outputs / of the references, in words",
+        "mean length of the outputs / of the references, in words; lengths: with R-1 precision and recall",
         _length_cell,
     ),
     Column("run", "run", "id of the run, or number of runs", _run_cell, align="l"),

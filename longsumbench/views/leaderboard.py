@@ -27,7 +27,7 @@ from longsumbench.leaderboards.table import Table, find_datasets, read_table
 from longsumbench.runs.record import SHORT_ID
 from longsumbench.runs.results import Results
 from longsumbench.views import tables
-from longsumbench.views.columns import columns_of, csv_rows
+from longsumbench.views.columns import COLUMN_GROUPS, columns_of, csv_rows
 from longsumbench.views.fact_columns import Column, has_system_facts
 from longsumbench.views.figures import draw_figure
 from longsumbench.views.intervals import IntervalFigure, IntervalPanel, IntervalRow
@@ -84,7 +84,7 @@ def leaderboard_block(
         heading = f"block {number}: {heading}"
     if unlike := describe_difference(rows[0].first, table[0].rows[0].first):
         heading += f"; not comparable with the first block: {unlike}"
-    columns, optional = _choose_columns(rows, part, column_names)
+    columns, optional = _choose_columns(comparable, part, column_names)
     names = {column.name for column in columns}
     untrained = describe_untrained(rows)
     return replace(
@@ -111,9 +111,10 @@ def describe_block(comparable: ComparableRows, table: Sequence[ComparableRows]) 
 
 
 def _choose_columns(
-    rows: Sequence[SeedGroup], part: str, column_names: Sequence[str]
+    comparable: ComparableRows, part: str, column_names: Sequence[str]
 ) -> tuple[list[Column], list[Column]]:
     """Return the columns of a block, and those that a narrow terminal leaves out, the least important first."""
+    rows = comparable.rows
     runs = runs_of(rows)
     all_columns = columns_of(runs, part)
     # Chosen columns: a narrow terminal leaves out the last ones first
@@ -124,7 +125,10 @@ def _choose_columns(
     numbers = list(numbers_shown([row.first for row in rows]))
     facts = _CHECKPOINT_COLUMNS if any(map(has_system_facts, runs)) else ()
     survival = [name for name in _SURVIVAL_COLUMNS if SURVIVAL in all_columns]
-    shown = dict.fromkeys((*_WHO, seeds_column(rows), *survival, *numbers, *facts, *_COST))
+    # If length decides the order, it stands next to the scores
+    lengths = COLUMN_GROUPS["lengths"] if comparable.length_order else ()
+    shown_columns = (*survival, *numbers, *lengths, *facts, *_COST)
+    shown = dict.fromkeys((*_WHO, seeds_column(rows), *shown_columns))
     # The score that ranks is never left out
     unranked = [name for name in reversed(numbers) if name != runs[0].evaluation.ranked_by]
     optional = (*unranked, *_FIRST_LEFT_OUT, *_CHECKPOINT_COLUMNS)

@@ -16,6 +16,7 @@ from longsumbench.leaderboards.comparability import (
     SURVIVAL,
     heading_of,
 )
+from longsumbench.leaderboards.length_order import LENGTHS_APART
 from longsumbench.leaderboards.seed_groups import (
     NEVER_RANKED,
     NOT_RANKED,
@@ -33,9 +34,13 @@ from longsumbench.leaderboards.significance import (
 from longsumbench.runs.record import SHORT_ID, RunRecord, length_ratio, output_problems
 
 LEAD = "lead"  # the baseline that trained systems should exceed
-_LENGTHS_APART = 1.5  # ratio of two length ratios, above which a line warns
 _LARGEST = 100.0  # difference of two shares in percent
 _MOST_IN_LINE = 4  # most runs, budgets or values in a line
+_ABOUT_MODELS = {
+    "highlights": "The row highlights copies what people highlighted, and saw no reference.",
+    "person": "The row another person is a reference against the others, so it has one reference fewer than other rows. "
+    "These have as few, averaged, with score.references=jackknife.",
+}
 _MOST_IN_SET = 10  # most systems that are all named
 
 
@@ -68,7 +73,7 @@ def footnotes(comparable: ComparableRows, columns: Set[str], part: str = "f") ->
         join(describe_budget(runs), describe_training_differences(runs), describe_starts(runs)),
         caution(rows),
         describe_unlearned(rows),
-        describe_lengths(rows, part),
+        describe_length_order(comparable, part) or describe_lengths(rows, part),
         describe_equal(rows),
         describe_survival(rows),
         *_about_outputs(runs),
@@ -79,8 +84,8 @@ def footnotes(comparable: ComparableRows, columns: Set[str], part: str = "f") ->
         lines.append(f"Imported from: {'; '.join(origins)}.")
     if any(run.oracle for run in runs):
         lines.append("Oracles, in rows without a place, saw the references or their lengths.")
-    if any(run.key.model == "highlights" for run in runs):
-        lines.append("The row highlights copies what people highlighted, and saw no reference.")
+    models = {run.key.model for run in runs}
+    lines += [line for model, line in _ABOUT_MODELS.items() if model in models]
     additional = set().union(*(run.evaluation.measured_by for run in runs))
     if additional:
         names = ", ".join(sorted(additional))
@@ -284,7 +289,7 @@ def describe_lengths(rows: Sequence[SeedGroup], part: str = "f") -> str:
     for row in rows:
         known = [length_ratio(run) for run in row.runs] if row.ranked else []
         ratios |= {ratio: row.label for ratio in known if ratio}
-    if not ratios or max(ratios) <= _LENGTHS_APART * min(ratios):
+    if not ratios or max(ratios) <= LENGTHS_APART * min(ratios):
         return ""
     shortest, longest = min(ratios), max(ratios)
     return (
@@ -304,6 +309,19 @@ def describe_survival(rows: Sequence[SeedGroup]) -> str:
             labels.append(row.label)
     return _list_names(
         "Not shown to state more planted facts than random sentences with as many words", labels
+    )
+
+
+def describe_length_order(comparable: ComparableRows, part: str = "f") -> str:
+    """Return a line if the order of the ranked rows is shown to follow the length of their outputs, or to reverse it."""
+    order = comparable.length_order
+    if order is None or part != "f":
+        return ""
+    score = heading_of(comparable.rows[0].first.evaluation.ranked_by)
+    return (
+        f"The order of the systems follows the length of their outputs: rank correlation of words and {score} "
+        f"{order.correlation:.2f} ({order.low:.2f} to {order.high:.2f} over examples). "
+        "See precision and recall: --columns lengths."
     )
 
 

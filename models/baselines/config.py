@@ -135,6 +135,15 @@ class OracleConfig(SystemConfig):
 
 
 @dataclass
+class PersonConfig(SystemConfig):
+    """One of the references, scored against the others: what another person reaches."""
+
+    name: Text = setting("person", "name of the system")
+    decided_by = frozenset({"seed"})
+    capabilities = Capabilities(oracle=True, writes_reference=True)
+
+
+@dataclass
 class HighlightsConfig(SystemConfig):
     """The sentences that people highlighted: what readers, not a system, find important."""
 

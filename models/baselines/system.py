@@ -1,4 +1,4 @@
-"""The systems lead, random, LexRank, ranker, oracle and highlights: points of comparison for other summarizers."""
+"""The systems lead, random, LexRank, ranker, oracle, person and highlights: points of comparison for other summarizers."""
 
 import random
 from collections.abc import Iterable, Iterator, Sequence
@@ -223,6 +223,27 @@ class Oracle(System):
             sentences = list(example.sentences())
             chosen = oracle_sentences(example, rouge)
             yield _extract(example, [sentences[index] for index in chosen])
+
+
+class Person(System):
+    """A reference, drawn by the seed and the example's id. It is not scored against itself."""
+
+    Config = settings.PersonConfig
+
+    def check_examples(self, examples: Iterable[Example]) -> None:
+        """Check that every example has two different references."""
+        for example in examples:
+            if len(set(example.references)) < 2:
+                raise UsageError(
+                    "model=person scores one reference against the others, and example"
+                    f" '{example.id}' has no two different ones: choose another dataset or model"
+                )
+
+    def summarize(self, examples: Sequence[Example], decoding: Decoding) -> Iterator[Summary]:
+        """Yield a reference of every example, one sentence per line."""
+        for example in examples:
+            draw = random.Random(f"{decoding.seed} {example.id}")  # noqa: S311 - not used for secrets
+            yield _extract(example, draw.choice(example.references))
 
 
 class Highlights(System):

@@ -86,6 +86,7 @@ ODD = (
 BY_NAME = {  # messages that name what a setting chooses instead of its key
     "score.metrics": "unknown metric '",
     "dataset.name": "unknown dataset '",
+    "model.rank_checkpoint": "rank_checkpoint",
 }
 EXIT_CODES = {0, 1, 2, 3, 4}
 

@@ -36,6 +36,8 @@ _BLANK_LINES = re.compile(r"\n[^\S\n]*\n\s*")
 class BadRow(DataError):
     """A row that cannot be used. The reader of the rows adds the file and the line.
 
+    A row of several lines sets `line` to the one with the problem.
+
     Args:
         reason: the problem; equal problems have equal reasons, so skipped rows are counted by it.
         detail: the particulars of this row.
@@ -180,6 +182,14 @@ def list_in(value: Any, field: str, required: bool = True) -> list[Any]:
 def objects_in(row: Row, field: str, required: bool = True) -> list[Row]:
     """Return a field that holds a list of objects; an empty list if it is optional and absent."""
     return _items_in(row, field, dict, "objects", required)
+
+
+def object_in(row: Row, field: str) -> Row:
+    """Return a required field that holds an object."""
+    value = row.get(field)
+    if not isinstance(value, dict):
+        raise BadRow(f"the field '{field}' must be an object, not {json_type(value)}")
+    return value
 
 
 def _items_in(row: Row, field: str, kind: type, name: str, required: bool) -> list[Any]:

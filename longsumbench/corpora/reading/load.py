@@ -270,7 +270,7 @@ class _Reading:
 
     def _skip(self, entry: Entry, problem: BadRow) -> None:
         if self.settings.strict is not False:
-            raise DataError(f"{problem}", entry.path, entry.line) from problem
+            raise DataError(f"{problem}", entry.path, problem.line or entry.line) from problem
         self.skipped[entry.split or "any"][problem.reason] += 1
 
 

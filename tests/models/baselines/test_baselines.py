@@ -30,6 +30,7 @@ from longsumbench.models.baselines.config import (
     LeadConfig,
     LexRankConfig,
     OracleConfig,
+    PersonConfig,
     RandomConfig,
     RankedExtractConfig,
 )
@@ -38,6 +39,7 @@ from longsumbench.models.baselines.system import (
     Lead,
     LexRank,
     Oracle,
+    Person,
     Random,
     RankedExtract,
 )
@@ -267,3 +269,18 @@ def test_no_training_split_names_the_other_choices(train: ToySplit | None, tmp_p
 def test_who_sees_the_reference_is_an_oracle(system: System, oracle: bool) -> None:
     """A system that looks at the reference, if only at its length, is labelled."""
     assert system.config.capabilities.oracle is oracle
+
+
+def test_another_person_is_a_reference_of_the_example() -> None:
+    """The draw depends on the seed and the id: over seeds each person is drawn; one person alone is refused."""
+    people = (("It rained.", "She left."), ("She left.",), ("Rain.",))
+    story, system = example("s", references=people), Person(PersonConfig())
+    seeds = [texts(system, story, seed=seed)[0] for seed in range(1, 30)]
+    assert set(seeds) == {"It rained.\nShe left.", "She left.", "Rain."}
+    assert texts(system, example("a"), story, seed=7)[1] == seeds[6]
+    system.check_examples([story])
+    for references in ((("One.",),), (("One.",), ("One.",))):
+        with pytest.raises(
+            UsageError, match="example 'a' has no two different ones: choose another"
+        ):
+            system.check_examples([story, example(references=references)])
