@@ -273,7 +273,8 @@ class Decoding:
         "float32", "of products: float32 | tf32 (float32 without CUDA) | bf16 (autocast)"
     )
     failed: _Failed = setting(
-        "stop", "example without an answer of model=prompt: stop | empty (scores 0) | leave_out"
+        "stop",
+        "example without an answer of a model, program or function: stop | empty (scores 0) | leave_out",
     )
     batch_size: BatchSize = setting(16, "examples decoded together", decides="speed")
     limit: Count | None = setting(None, "number of first examples; null: all", decides="examples")

@@ -183,6 +183,7 @@ class FitContext:
         stages: the cache of finished stages, shared between runs.
         scoring: which words count as equal, for systems that compare texts by ROUGE.
         open_run: returns the system of a finished run, by its id or folder. Raises UsageError if there is none.
+        workdir: the run's folder for what it needs until it is finished; None outside a run.
     """
 
     train: Split | None
@@ -191,6 +192,7 @@ class FitContext:
     stages: ArtifactCache
     scoring: Scoring = field(default_factory=Scoring)
     open_run: Callable[[str], "System"] = _no_runs
+    workdir: Path | None = None
 
 
 @dataclass
