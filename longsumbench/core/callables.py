@@ -3,16 +3,15 @@
 import inspect
 import json
 from collections.abc import Callable
-from functools import partial
-from types import FunctionType
 from typing import Any
 
 from longsumbench.errors import UsageError
 from longsumbench.files import digest
 
-# (text, query) → summary, or (text) → summary.
+# (text) → summary, or (text, query) → summary.
 Summarizer = Callable[..., object]
-_HASH = 8  # hexadecimal digits
+# Values that a partial, an object or a function has.
+_HELD = ("args", "keywords", "__dict__", "__defaults__", "__kwdefaults__")
 _registered: dict[str, Summarizer] = {}
 
 
@@ -23,9 +22,9 @@ def register_function(function: Summarizer) -> str:
     them; of other functions there it covers the source, of other values the type. It does not cover what the function
     finds elsewhere: global variables, imported modules, functions that it calls, files.
     """
-    named = function.func if isinstance(function, partial) else function
+    named = getattr(function, "func", function)  # of a partial
     qualified = getattr(named, "__qualname__", type(named).__qualname__)
-    name = f"{named.__module__}.{qualified}@{digest(_content_of(function))[:_HASH]}"
+    name = f"{qualified}@{digest(_content_of(function))[:8]}"
     _registered[name] = function
     return name
 
@@ -45,29 +44,21 @@ def registered_function(name: str | None) -> Summarizer:
 
 def _content_of(function: Any) -> str:
     """Return JSON of what makes a function what it is."""
-    held: list[Any] = []
-    if isinstance(function, partial):
-        held += [function.args, function.keywords]
-        function = function.func
-    held.append(getattr(getattr(function, "__self__", None), "__dict__", None))
-    if not hasattr(function, "__code__"):  # an object that can be called
-        held.append(getattr(function, "__dict__", None))
-        function = type(function).__call__
-    for cell in getattr(function, "__closure__", None) or ():
-        held.append(cell.cell_contents)
-    held += [getattr(function, "__defaults__", None), getattr(function, "__kwdefaults__", None)]
-    return json.dumps([_source_of(function), held], default=_describe, skipkeys=True)
+    coded = getattr(function, "func", function)  # of a partial
+    if not hasattr(coded, "__code__"):  # an object that can be called
+        coded = type(coded).__call__
+    held = [cell.cell_contents for cell in getattr(coded, "__closure__", None) or ()]
+    for holder in (function, getattr(function, "__self__", None), coded):
+        held += [getattr(holder, name, None) for name in _HELD]
+    return json.dumps([_describe(coded), held], default=_describe, skipkeys=True)
 
 
 def _describe(value: object) -> str:
-    is_function = isinstance(value, FunctionType)
-    return _source_of(value) if is_function else f"{type(value).__module__}.{type(value).__name__}"
-
-
-def _source_of(function: Any) -> str:
-    """Return the source of a function; where there is none, its bytecode and the names in it."""
+    """Return the source of a function; where there is none, its bytecode. Of something else, return its type."""
+    code = getattr(value, "__code__", None)
+    if code is None:
+        return type(value).__qualname__
     try:
-        return inspect.getsource(function)
-    except (OSError, TypeError):
-        code = getattr(function, "__code__", None)
-        return f"{code.co_code.hex()} {code.co_names}" if code else f"{function!r}"
+        return inspect.getsource(code)
+    except OSError:
+        return f"{code.co_code.hex()} {code.co_names}"

@@ -60,6 +60,8 @@ TrainedPart = Annotated[str, OneOf("all", "scorer")]
 OutputMode = Annotated[str, OneOf("write", "extract")]
 # Length of an extract.
 SummaryWords = Annotated[str, OneOf("train", "reference", number_of="words")]
+# Length that a model or a program is asked for.
+AskedWords = Annotated[str, OneOf("train", number_of="words")]
 Mode = Annotated[str, OneOf("google", "perl")]
 _WordRule = Annotated[str, OneOf("default", "unicode")]
 _Splitting = Annotated[str, OneOf("suite", "given", "newline", "nltk")]

@@ -30,9 +30,7 @@ def fit_context(
         return load()
 
     train, validation = splits.get("train"), splits.get("validation")
-    return core.FitContext(
-        train, validation, config.train, stages, config.score, open_run, workdir
-    )
+    return core.FitContext(train, validation, config.train, stages, config.score, open_run, workdir)
 
 
 def find_used_run(run: str, results: Results) -> tuple[str, core.SystemConfig]:

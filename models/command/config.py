@@ -6,11 +6,13 @@ from dataclasses import dataclass
 from typing import Annotated, Any
 
 from longsumbench.core import (
+    AskedWords,
     Between,
     Count,
     Decoding,
     OneOf,
     Recipe,
+    Seconds,
     SystemConfig,
     Text,
     setting,
@@ -19,13 +21,13 @@ from longsumbench.errors import UsageError, did_you_mean
 from longsumbench.models.command.programs import hash_files, version_of
 
 _Input = Annotated[str, OneOf("text", "json")]
-_AskedWords = Annotated[str, OneOf("train", number_of="words")]
-_Seconds = Annotated[float, Between(0, 10**6, open_low=True)]
-_Parallel = Annotated[int, Between(1, 1_000)]
+_Programs = Annotated[int, Between(1, 1_000)]
 
-PLACEHOLDERS = ("file", "output", "words", "query")
+# For `decode.failed`.
+_DECIDED_BY = frozenset({"decode"})
+_PLACEHOLDERS = ("file", "output", "words", "query")
 # Not ${name} of a shell or JavaScript, and not {{name}}.
-_PLACEHOLDER = re.compile(r"(?<![${])\{(\w+)\}")
+_PLACEHOLDER_PATTERN = re.compile(r"(?<![${])\{(\w+)\}")
 # A query elsewhere could become code, as in sh -c 'grep {query}'.
 _QUERY_WORD = re.compile(r"(--?[\w-]+=)?\{query\}")
 
@@ -46,10 +48,10 @@ class CommandConfig(SystemConfig):
     input: _Input = setting(
         "text", "text: title, headings and paragraphs | json: title, query, documents"
     )
-    length: _AskedWords = setting(
+    length: AskedWords = setting(
         "train", "{words}: a number | train: mean length of the training targets", "words"
     )
-    timeout_seconds: _Seconds = setting(
+    timeout_seconds: Seconds = setting(
         600.0, "longest time for one text", "seconds", decides="nothing"
     )
     output_limit: Count = setting(
@@ -58,12 +60,9 @@ class CommandConfig(SystemConfig):
         "bytes",
         decides="nothing",
     )
-    parallel: _Parallel = setting(1, "programs at once", "programs", decides="nothing")
+    parallel: _Programs = setting(1, "programs at once", "programs", decides="nothing")
 
-    @property
-    def decided_by(self) -> frozenset[str]:
-        """Decoding, for `decode.failed`."""
-        return frozenset({"decode"})
+    decided_by = _DECIDED_BY
 
     @property
     def words(self) -> list[str]:
@@ -80,15 +79,23 @@ class CommandConfig(SystemConfig):
 
     def uses(self, placeholder: str) -> bool:
         """Return True if the command has a placeholder."""
-        return placeholder in _PLACEHOLDER.findall(self.command or "")
+        return placeholder in _PLACEHOLDER_PATTERN.findall(self.command or "")
+
+    def program(self) -> dict[str, Any]:
+        """Return the version that the program prints, and the hashes of its file and of files that are words.
+
+        Raises:
+            EnvironmentProblem: there is no such program, or it prints no version.
+        """
+        program: dict[str, Any] = {"program_files": hash_files(self.words)}
+        if self.version_command:
+            words = _split_command("version_command", self.version_command)
+            program["program_version"] = version_of(tuple(words))
+        return program
 
     def identity(self) -> dict[str, Any]:
-        """Return the settings, the version that the program prints, and hashes of its file and of files it names."""
-        identity = {**super().identity(), "files": hash_files(tuple(self.words))}
-        if self.version_command:
-            version_words = _split_command("version_command", self.version_command)
-            identity["version"] = version_of(tuple(version_words))
-        return identity
+        """Return the settings, and what `program` returns."""
+        return {**super().identity(), **self.program()}
 
     def without_effect(self, train: Recipe, decode: Decoding) -> set[str]:
         """Return the length if the program is not asked for one."""
@@ -98,11 +105,11 @@ class CommandConfig(SystemConfig):
         if not self.command:
             return
         for word in self.words:
-            for name in _PLACEHOLDER.findall(word):
-                if name not in PLACEHOLDERS:
-                    known = ", ".join(f"{{{known_name}}}" for known_name in PLACEHOLDERS)
+            for name in _PLACEHOLDER_PATTERN.findall(word):
+                if name not in _PLACEHOLDERS:
+                    suggestion = did_you_mean(name, _PLACEHOLDERS)
                     raise UsageError(
-                        f"model.command has {{{name}}}{did_you_mean(name, PLACEHOLDERS)}: it may have {known}"
+                        f"model.command has {{{name}}}{suggestion}: it may have {{file}}, {{output}}, {{words}}, {{query}}"
                     )
             if "{query}" in word and not _QUERY_WORD.fullmatch(word):
                 raise UsageError(
@@ -113,7 +120,7 @@ class CommandConfig(SystemConfig):
 
 def fill_placeholders(word: str, values: dict[str, str]) -> str:
     """Return a word of a command with values instead of its placeholders; values are not read again."""
-    return _PLACEHOLDER.sub(lambda match: values[match[1]], word)
+    return _PLACEHOLDER_PATTERN.sub(lambda match: values[match[1]], word)
 
 
 def _split_command(name: str, command: str) -> list[str]:
@@ -131,8 +138,4 @@ class FunctionConfig(SystemConfig):
     function: Text | None = setting(
         None, "its name and a hash of its source; run(model=function) sets it"
     )
-
-    @property
-    def decided_by(self) -> frozenset[str]:
-        """Decoding, for `decode.failed`."""
-        return frozenset({"decode"})
+    decided_by = _DECIDED_BY

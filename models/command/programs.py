@@ -1,6 +1,6 @@
 """Runs a program about one text, without a shell and a terminal, within limits; nothing that it started remains.
 
-    words, text  --Popen, in a session of its own-->  files of standard output and error  -->  output, or ProgramFailed
+    words, text  --Popen, in a session of its own-->  files of standard output and error  -->  output, or an error
 
 Output goes to files, not pipes: a child that outlives the program cannot make us wait for the end of a pipe.
 """
@@ -23,19 +23,14 @@ from longsumbench.errors import EnvironmentProblem
 from longsumbench.files import hash_regular, open_regular
 from longsumbench.formatting import escape_line
 
-_SECONDS_BETWEEN_LOOKS = 0.1  # at the size of the outputs
-_LONGEST_QUOTE = 300  # characters of standard error
-_VERSION_SECONDS, _VERSION_BYTES = 60.0, 10_000
+_SECONDS_BETWEEN_CHECKS = 0.1  # at the size of the outputs
+_QUOTED_BYTES = 300  # of standard error
 # Waits until this process ends, also by SIGKILL, which closes the pipe; then kills the group of the program.
 _WATCHER = 'read -r line; kill -9 -- "-$1"'
 
 
-class _Fault(Exception):
+class _ProgramFault(Exception):
     """What a program did instead of writing a text; the message begins with a verb."""
-
-
-class ProgramFailed(EnvironmentProblem):
-    """A program wrote no usable output."""
 
 
 @dataclass(frozen=True)
@@ -46,31 +41,25 @@ class Limits:
     size: int
 
 
-def find_program(name: str) -> str:
-    """Return the path of a program.
-
-    Raises:
-        EnvironmentProblem: it is not on this machine.
-    """
-    path = shutil.which(name)
-    if path is None:
-        raise EnvironmentProblem(
-            f"there is no program '{name}' that can be run here (model.command): install it, or give its path"
-        )
-    return path
+_OF_VERSION = Limits(60.0, 10_000)
 
 
-def hash_files(words: tuple[str, ...]) -> dict[str, str]:
-    """Return word → SHA-256 of the program's file, and of files that are words of the command.
+def hash_files(words: Sequence[str]) -> dict[str, str]:
+    """Return word → SHA-256 of the program's file, and of files that are further words of a command.
 
     Raises:
         EnvironmentProblem: there is no such program.
     """
-    hashes = {words[0]: hash_regular(Path(find_program(words[0])))}
+    program = shutil.which(words[0])
+    if program is None:
+        raise EnvironmentProblem(
+            f"there is no program '{words[0]}' that can be run here (model.command): install it, or give its path"
+        )
+    paths = {words[0]: program}
     for word in words[1:]:
         if os.path.isfile(word):
-            hashes[word] = hash_regular(Path(word))
-    return hashes
+            paths[word] = word
+    return {word: hash_regular(Path(path)) for word, path in paths.items()}
 
 
 @cache
@@ -80,16 +69,15 @@ def version_of(words: tuple[str, ...]) -> str:
     Raises:
         EnvironmentProblem: it prints nothing, or fails.
     """
-    find_program(words[0])
     try:
-        return run_program(words, None, Limits(_VERSION_SECONDS, _VERSION_BYTES), Event())
-    except ProgramFailed as problem:
+        return run_program(words, "", _OF_VERSION, Event())
+    except EnvironmentProblem as problem:
         raise EnvironmentProblem(f"model.version_command: {problem}") from problem
 
 
 def run_program(
     words: Sequence[str],
-    text: str | None,
+    text: str,
     limits: Limits,
     stopped: Event,
     output: Path | None = None,
@@ -100,28 +88,28 @@ def run_program(
 
     Args:
         words: the program and its arguments.
-        text: its standard input; None: it is empty.
+        text: its standard input.
         limits: of time and size.
         stopped: is set to end it early.
         output: the file that it writes; None: its standard output.
 
     Raises:
-        ProgramFailed: it cannot start, exceeds a limit, fails, or writes no text.
+        EnvironmentProblem: it cannot start, exceeds a limit, fails, or writes no text.
     """
     with TemporaryFile() as source, TemporaryFile() as written, TemporaryFile() as errors:
-        source.write((text or "").encode(errors="replace"))
+        source.write(text.encode(errors="replace"))
         source.seek(0)
         try:
             program = Popen(  # noqa: S603 - the user's command, without a shell
                 words, stdin=source, stdout=written, stderr=errors, start_new_session=True
             )
         except (OSError, ValueError) as error:
-            raise ProgramFailed(f"'{words[0]}' cannot be started ({error})") from error
+            raise EnvironmentProblem(f"'{words[0]}' cannot be started ({error})") from error
         try:
             _wait(program, limits, stopped, (written, errors))
-            return _read_text(written, output, limits.size)
-        except _Fault as fault:
-            raise ProgramFailed(f"'{words[0]}' {fault}{_last_line(errors)}") from fault
+            return _read_output(written, output, limits.size)
+        except _ProgramFault as fault:
+            raise EnvironmentProblem(f"'{words[0]}' {fault}{_last_line(errors)}") from fault
 
 
 def _wait(
@@ -135,14 +123,14 @@ def _wait(
     try:
         while program.returncode is None:
             with suppress(TimeoutExpired):
-                program.wait(_SECONDS_BETWEEN_LOOKS)
+                program.wait(_SECONDS_BETWEEN_CHECKS)
             if any(os.fstat(file.fileno()).st_size > limits.size for file in outputs):
-                raise _Fault(f"wrote more than {limits.size:,} bytes (model.output_limit)")
+                raise _ProgramFault(f"wrote more than {limits.size:,} bytes (model.output_limit)")
             if program.returncode is None and time.monotonic() > deadline:
                 seconds = f"{limits.seconds:g} seconds"
-                raise _Fault(f"was not done after {seconds} (model.timeout_seconds)")
+                raise _ProgramFault(f"was not done after {seconds} (model.timeout_seconds)")
             if stopped.is_set():
-                raise _Fault("was interrupted")
+                raise _ProgramFault("was interrupted")
     finally:
         watcher.kill()
         watcher.communicate()
@@ -151,12 +139,12 @@ def _wait(
         program.wait()
     code = program.returncode
     if code < 0:
-        raise _Fault(f"was ended by signal {-code} ({signal.strsignal(-code)})")
+        raise _ProgramFault(f"was ended by signal {-code} ({signal.strsignal(-code)})")
     if code:
-        raise _Fault(f"ended with exit code {code}")
+        raise _ProgramFault(f"ended with exit code {code}")
 
 
-def _read_text(written: IO[bytes], output: Path | None, size: int) -> str:
+def _read_output(written: IO[bytes], output: Path | None, size: int) -> str:
     """Return the text in the file that a program wrote, or in its standard output."""
     name = "its standard output"
     written.seek(0)
@@ -167,20 +155,20 @@ def _read_text(written: IO[bytes], output: Path | None, size: int) -> str:
             with open_regular(output) as file:
                 content = file.read(size + 1)
         except OSError as error:
-            raise _Fault("wrote no file {output}") from error
+            raise _ProgramFault("wrote no file {output}") from error
     if len(content) > size:
-        raise _Fault(f"wrote more than {size:,} bytes (model.output_limit)")
+        raise _ProgramFault(f"wrote more than {size:,} bytes (model.output_limit)")
     try:
         text = content.decode("utf-8-sig").strip()
     except UnicodeDecodeError as error:
-        raise _Fault(f"wrote bytes that are not UTF-8 to {name}") from error
+        raise _ProgramFault(f"wrote bytes that are not UTF-8 to {name}") from error
     if not text or "\0" in text:
-        raise _Fault(f"wrote {'binary data' if text else 'nothing'} to {name}")
+        raise _ProgramFault(f"wrote {'binary data' if text else 'nothing'} to {name}")
     return text
 
 
 def _last_line(errors: IO[bytes]) -> str:
     """Return the last line of standard error, after a colon; empty if there is none."""
-    errors.seek(max(0, os.fstat(errors.fileno()).st_size - _LONGEST_QUOTE))
+    errors.seek(max(0, os.fstat(errors.fileno()).st_size - _QUOTED_BYTES))
     lines = errors.read().decode(errors="replace").strip().splitlines()
     return f": {escape_line(lines[-1])}" if lines else ""

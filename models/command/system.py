@@ -5,20 +5,20 @@
 `ForeignSystem.summarize` is the door: it goes through the outputs, in the order of the examples.
 """
 
-import inspect
 import json
 import time
 from abc import abstractmethod
 from collections.abc import Iterable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass
+from inspect import signature
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from threading import Event
+from typing import Any, NamedTuple
 
 from longsumbench.cache.request_cache import RequestCache
 from longsumbench.core import Decoding, Example, FitContext, Summary, System
-from longsumbench.core.callables import Summarizer, registered_function
+from longsumbench.core.callables import registered_function
 from longsumbench.core.failures import report_failed
 from longsumbench.errors import EnvironmentProblem, MissingSplit, SuiteError, UsageError
 from longsumbench.modeling.checkpoints import describe_error
@@ -35,8 +35,7 @@ _OUTPUTS = "outputs.sqlite"  # finished outputs, in the run's folder
 _ANSWERS = ("references", "facts", "highlights", "planted")
 
 
-@dataclass(frozen=True)
-class Output:
+class Output(NamedTuple):
     """What was written about a text, in how many seconds; `problem` says why there is nothing."""
 
     text: str
@@ -47,9 +46,7 @@ class Output:
 class ForeignSystem(System):
     """Base class: summaries are written by code that is not the suite's, about one text at a time."""
 
-    def __init__(self, config: CommandConfig | FunctionConfig) -> None:
-        super().__init__(config)
-        self._finished: RequestCache | None = None
+    _finished: RequestCache | None = None
 
     def prepare(self, context: FitContext) -> None:
         """Open the file of finished outputs: an interrupted run writes none again."""
@@ -65,31 +62,19 @@ class ForeignSystem(System):
         failed: list[tuple[str, SuiteError]] = []
         waiting: list[Summary] = []
         for example, output in zip(examples, self.outputs(examples), strict=True):
-            if output.problem is not None:
+            if output.problem:
                 failed.append((example.id, output.problem))
             counts = {"seconds": output.seconds, "failed": int(output.problem is not None)}
-            read = self.text_for(example) if decoding.keep_inputs != "none" else None
+            read = None if decoding.keep_inputs == "none" else self.text_of(example)
             waiting.append(Summary(example.id, output.text, counts=counts, read=read))
             if not failed:
                 yield waiting.pop()
         report_failed(failed, decoding.failed)
         yield from waiting
 
-    @abstractmethod
     def outputs(self, examples: Sequence[Example]) -> Iterator[Output]:
         """Yield the output about each example, in their order."""
-
-    @abstractmethod
-    def write(self, example: Example, text: str) -> str:
-        """Return the summary of an example, of which `text` is `text_for`.
-
-        Raises:
-            SuiteError: there is none.
-        """
-
-    def text_for(self, example: Example) -> str:
-        """Return what is summarized."""
-        return plain_text(example)
+        return map(self.output_of, examples)
 
     def output_of(self, example: Example) -> Output:
         """Return the output about an example: a finished one, or a new one. A text without words has an empty one."""
@@ -99,14 +84,27 @@ class ForeignSystem(System):
         if stored:
             return Output(*json.loads(stored))
         started = time.monotonic()
+        text, problem = "", None
         try:
-            text = self.write(example, self.text_for(example))
-        except SuiteError as problem:
-            return Output("", _seconds_since(started), problem)
-        seconds = _seconds_since(started)
-        if self._finished is not None:
-            self._finished.put(example.id, self.config.name, json.dumps([text, seconds]))
-        return Output(text, seconds)
+            text = self.write(example)
+        except EnvironmentProblem as error:
+            problem = error
+        output = Output(text, round(time.monotonic() - started, 3), problem)
+        if self._finished and not problem:
+            self._finished.put(example.id, self.config.name, json.dumps(output))
+        return output
+
+    def text_of(self, example: Example) -> str:
+        """Return what is summarized."""
+        return plain_text(example)
+
+    @abstractmethod
+    def write(self, example: Example) -> str:
+        """Return the summary of an example.
+
+        Raises:
+            EnvironmentProblem: there is none.
+        """
 
 
 class CommandSystem(ForeignSystem):
@@ -114,11 +112,11 @@ class CommandSystem(ForeignSystem):
 
     Config = CommandConfig
     config: CommandConfig
+    _stopped = Event()
 
-    def facts(self) -> dict[str, object]:
+    def facts(self) -> dict[str, Any]:
         """Return the program's version and the hashes of its files."""
-        identity = self.config.identity()
-        return {"program_version": identity.get("version"), "program_files": identity["files"]}
+        return self.config.program()
 
     def check_examples(self, examples: Iterable[Example]) -> None:
         """Check that there are queries, if the command has one.
@@ -126,21 +124,17 @@ class CommandSystem(ForeignSystem):
         Raises:
             UsageError: an example has no query.
         """
-        if self.config.uses("query"):
-            for example in examples:
-                if not example.query:
-                    raise UsageError(
-                        f"model.command has {{query}}, and example '{example.id}' has no query: leave it out"
-                    )
+        for example in examples if self.config.uses("query") else ():
+            if not example.query:
+                problem = f"model.command has {{query}}, and example '{example.id}' has no query"
+                raise UsageError(f"{problem}: leave it out")
 
     def prepare(self, context: FitContext) -> None:
-        """Check the program, and learn the length to ask for.
+        """Learn the length to ask for.
 
         Raises:
-            EnvironmentProblem: there is no such program.
             MissingSplit: the training split is needed, and missing.
         """
-        self.config.identity()
         super().prepare(context)
         if self.config.uses("words") and self.config.length == "train":
             if not context.train:
@@ -149,7 +143,16 @@ class CommandSystem(ForeignSystem):
                 )
             self.state.target_words = mean_target_words(context.train)
 
-    def text_for(self, example: Example) -> str:
+    def outputs(self, examples: Sequence[Example]) -> Iterator[Output]:
+        """Yield the output about each example; `model.parallel` programs run at once."""
+        self._stopped = Event()
+        with ThreadPoolExecutor(self.config.parallel) as pool:
+            try:
+                yield from pool.map(self.output_of, examples)
+            finally:
+                self._stopped.set()
+
+    def text_of(self, example: Example) -> str:
         """Return the standard input of the program, or the content of {file}."""
         if self.config.input == "text":
             return plain_text(example)
@@ -158,33 +161,24 @@ class CommandSystem(ForeignSystem):
             values.pop(name, None)
         return json.dumps(values, ensure_ascii=False) + "\n"
 
-    def outputs(self, examples: Sequence[Example]) -> Iterator[Output]:
-        """Yield the output about each example; `parallel` programs run at once."""
-        self._stopped = Event()
-        with ThreadPoolExecutor(self.config.parallel) as pool:
-            try:
-                yield from pool.map(self.output_of, examples)
-            finally:
-                self._stopped.set()
-
-    def write(self, example: Example, text: str) -> str:
-        """Run the program about an example."""
-        config = self.config
-        with TemporaryDirectory(prefix="longsumbench-") as folder:
-            source, output = Path(folder, f"text.{config.input}"), Path(folder, "summary")
+    def write(self, example: Example) -> str:
+        """Run the program about an example; errors are those of `run_program`."""
+        config, text = self.config, self.text_of(example)
+        with TemporaryDirectory(prefix="longsumbench-", ignore_cleanup_errors=True) as folder:
+            source = Path(folder, "text.json" if config.input == "json" else "text.txt")
+            output = Path(folder, "summary.txt")
             values = {
                 "file": f"{source}",
                 "output": f"{output}",
                 "words": f"{self.state.target_words or config.length}",
-                "query": example.query or "",
+                "query": f"{example.query}",
             }
-            words = [fill_placeholders(word, values) for word in config.words]
-            reads_file = config.uses("file")
-            if reads_file:
+            if config.uses("file"):
                 source.write_text(text, encoding="utf-8", errors="replace")
+                text = ""
             return run_program(
-                words,
-                None if reads_file else text,
+                [fill_placeholders(word, values) for word in config.words],
+                text,
                 Limits(config.timeout_seconds, config.output_limit),
                 self._stopped,
                 output if config.uses("output") else None,
@@ -192,36 +186,30 @@ class CommandSystem(ForeignSystem):
 
 
 class FunctionSystem(ForeignSystem):
-    """A function of Python, (text, query) → summary: `longsumbench.run(model=function)`."""
+    """A function of Python, (text, query) → summary: `longsumbench.run(model=function)`.
+
+    Raises:
+        UsageError: this process does not have the function.
+    """
 
     Config = FunctionConfig
     config: FunctionConfig
 
-    def prepare(self, context: FitContext) -> None:
-        """Check that this process has the function.
+    def __init__(self, config: FunctionConfig) -> None:
+        super().__init__(config)
+        self._function = registered_function(config.function)
 
-        Raises:
-            UsageError: it has not.
-        """
-        registered_function(self.config.function)
-        super().prepare(context)
-
-    def outputs(self, examples: Sequence[Example]) -> Iterator[Output]:
-        """Yield the output about each example, one after the other."""
-        return map(self.output_of, examples)
-
-    def write(self, example: Example, text: str) -> str:
-        """Call the function about an example."""
-        function = registered_function(self.config.function)
-        arguments = [text, example.query] if _takes_query(function) else [text]
+    def write(self, example: Example) -> str:
+        """Call the function about an example; one with a single parameter is given the text alone."""
+        name, arguments = self.config.function, (plain_text(example), example.query)
         try:
-            summary = function(*arguments)
+            num_parameters = len(signature(self._function).parameters)
+            summary = self._function(*arguments[:num_parameters])
         except (Exception, SystemExit) as error:
-            message = f"{self.config.function} raised {describe_error(error)}"
-            raise EnvironmentProblem(message) from error
+            raise EnvironmentProblem(f"{name} raised {describe_error(error)}") from error
         if not isinstance(summary, str):
             kind = type(summary).__name__
-            raise EnvironmentProblem(f"{self.config.function} returned a {kind} instead of a text")
+            raise EnvironmentProblem(f"{name} returned a {kind} instead of a text")
         return summary.strip()
 
 
@@ -234,21 +222,3 @@ def plain_text(example: Example) -> str:
             for paragraph in section.paragraphs:
                 blocks.append(" ".join(paragraph))
     return "\n\n".join(block for block in blocks if block.strip()) + "\n"
-
-
-def _takes_query(function: Summarizer) -> bool:
-    """Return True if a function has a parameter `query`, or a second one without a default."""
-    try:
-        parameters = inspect.signature(function).parameters.values()
-    except (TypeError, ValueError):  # of C
-        return False
-    given = []
-    for parameter in parameters:
-        is_given = parameter.default is parameter.empty or parameter.name == "query"
-        if is_given and parameter.kind not in (parameter.KEYWORD_ONLY, parameter.VAR_KEYWORD):
-            given.append(parameter)
-    return len(given) > 1
-
-
-def _seconds_since(started: float) -> float:
-    return round(time.monotonic() - started, 3)
