@@ -34,14 +34,14 @@ class _ProgramFault(Exception):
 
 
 @dataclass(frozen=True)
-class Limits:
+class ProgramLimits:
     """What a program may take for one text: seconds, and bytes of each output."""
 
     seconds: float
     size: int
 
 
-_OF_VERSION = Limits(60.0, 10_000)
+_OF_VERSION = ProgramLimits(60.0, 10_000)
 
 
 def hash_files(words: Sequence[str]) -> dict[str, str]:
@@ -78,7 +78,7 @@ def version_of(words: tuple[str, ...]) -> str:
 def run_program(
     words: Sequence[str],
     text: str,
-    limits: Limits,
+    limits: ProgramLimits,
     stopped: Event,
     output: Path | None = None,
 ) -> str:
@@ -113,7 +113,7 @@ def run_program(
 
 
 def _wait(
-    program: Popen[bytes], limits: Limits, stopped: Event, outputs: Sequence[IO[bytes]]
+    program: Popen[bytes], limits: ProgramLimits, stopped: Event, outputs: Sequence[IO[bytes]]
 ) -> None:
     """Wait until a program ends, check how, and kill what is left of its group."""
     deadline = time.monotonic() + limits.seconds

@@ -28,7 +28,7 @@ from longsumbench.models.command.config import (
     FunctionConfig,
     fill_placeholders,
 )
-from longsumbench.models.command.programs import Limits, run_program
+from longsumbench.models.command.programs import ProgramLimits, run_program
 
 _OUTPUTS = "outputs.sqlite"  # finished outputs, in the run's folder
 # Of an example, what a program must not see.
@@ -179,7 +179,7 @@ class CommandSystem(ForeignSystem):
             return run_program(
                 [fill_placeholders(word, values) for word in config.words],
                 text,
-                Limits(config.timeout_seconds, config.output_limit),
+                ProgramLimits(config.timeout_seconds, config.output_limit),
                 self._stopped,
                 output if config.uses("output") else None,
             )
