@@ -26,7 +26,7 @@ from longsumbench.formatting import escape_line
 _SECONDS_BETWEEN_CHECKS = 0.1  # at the size of the outputs
 _QUOTED_BYTES = 300  # of standard error
 # Waits until this process ends, also by SIGKILL, which closes the pipe; then kills the group of the program.
-_WATCHER = 'read -r line; kill -9 -- "-$1"'
+_WATCHER = 'read -r line; kill -s KILL -- "-$1"'
 
 
 class _ProgramFault(Exception):
