@@ -144,8 +144,8 @@ CASES = {  # what the file calls it → the system, and other settings
     "flat_transformer": f"flat_transformer model.rank=title model.unit=section {SEVERAL}",
     "tdmca": "tdmca model.rank=none",
     "seq2seq": "seq2seq",
-    "command": "command model.command=cat",
-    "function": "function",
+    "command": "command model.command=cat train.max_steps=0",
+    "function": "function train.max_steps=0",
     "prompt": f"prompt model.input_length=null model.tokenizer=null model.length=20 train.max_steps=0 {SEVERAL}",
 }
 
