@@ -35,7 +35,8 @@ if not __debug__:
     _visitor_code = compile(_visitor_file.read_bytes(), str(_visitor_file), "exec", optimize=0)
     exec(_visitor_code, vars(overrides_visitor))  # noqa: S102 - the same module, compiled with them
     overrides_parser.HydraOverrideVisitor = overrides_visitor.HydraOverrideVisitor
-# Their values are full of what Hydra reads otherwise, as in "my_tool --words {words} {file}".
+# Their values are full of what Hydra reads otherwise, as in "my_tool --words {words} {file}". Without quotes around the
+# whole, they are taken as they are typed.
 _COMMANDS = ("model.command", "model.version_command")
 _NEEDS_NO_QUOTES = re.compile(
     r"(?!(?:null|true|false|nan|inf)$)[a-z_/][\w./-]*", re.ASCII | re.IGNORECASE
@@ -241,7 +242,7 @@ def as_hydra(word: str) -> str:
     head = key.partition(".")[0].partition("/")[0].partition("@")[0]
     if head == "hydra":
         raise UsageError(f"'{word}': Hydra's own settings need `longsumbench run -m`")
-    if key in _COMMANDS and not value.startswith(("'", '"')):  # else it is in Hydra's form
+    if key in _COMMANDS and value != "null" and not value.startswith(("'", '"')):
         value = ",".join(_format_value(key, command) for command in value.split(","))
     if (head in _DOTTED_SECTIONS and "." in key) or key in TOP_LEVEL_SETTINGS:
         return f"++{key}={value}"

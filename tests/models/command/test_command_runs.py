@@ -2,6 +2,7 @@
 
 import signal
 import sys
+from dataclasses import asdict
 from pathlib import Path
 
 import pytest
@@ -93,10 +94,10 @@ COMMANDS = {
 def test_a_command_is_read_as_it_is_typed(typed: str) -> None:
     """Braces, blanks, dollars and quotes need no second pair of quotes; a comma separates commands of a sweep."""
     points = plan(["model=command", f"model.command={typed}"], sweep=True)
-    assert [point.config.model.command for point in points] == COMMANDS[typed]
+    assert [asdict(point.config.model)["command"] for point in points] == COMMANDS[typed]
     swept = {"model": "command", "model.command": COMMANDS[typed]}
     points = plan(format_overrides(swept, swept=True), sweep=True)
-    assert [point.config.model.command for point in points] == COMMANDS[typed]
+    assert [asdict(point.config.model)["command"] for point in points] == COMMANDS[typed]
 
 
 def test_commands_are_swept_inspected_and_compared(tmp_path: Path, run_command: Command) -> None:
@@ -109,6 +110,8 @@ def test_commands_are_swept_inspected_and_compared(tmp_path: Path, run_command: 
     results = f"--results-dir={tmp_path / 'results'}"
     assert "command=" in run_command(0, "inspect", runs[0], "0", results).out
     run_command(0, "compare", *runs, results)
+    (config,) = (tmp_path / "results").rglob(f"{runs[0]}/config.yaml")
+    assert "already finished" in run_command(0, "run", "--config", config).err
 
 
 def test_failed_programs_are_scored_as_chosen(tmp_path: Path, run_command: Command) -> None:

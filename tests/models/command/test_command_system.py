@@ -101,7 +101,7 @@ FAILING = {
 def test_a_failing_program_costs_one_example(kind: str) -> None:
     """What went wrong is one line, with the last line of standard error; it is counted, with its seconds."""
     command, problem = FAILING[kind]
-    limits = {"timeout_seconds": 0.5, "output_limit": 1_000}
+    limits: dict[str, Any] = {"timeout_seconds": 0.5, "output_limit": 1_000}
     with pytest.raises(EnvironmentProblem, match=r"^no answer about 1 example, 'paper' ") as caught:
         written(command, **limits)
     message = str(caught.value).partition("; decode.failed=empty")[0]
