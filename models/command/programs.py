@@ -14,7 +14,7 @@ from contextlib import suppress
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
-from subprocess import PIPE, Popen, TimeoutExpired
+from subprocess import DEVNULL, PIPE, Popen, TimeoutExpired
 from tempfile import TemporaryFile
 from threading import Event
 from typing import IO
@@ -25,7 +25,7 @@ from longsumbench.formatting import escape_line
 
 _SECONDS_BETWEEN_CHECKS = 0.1  # at the size of the outputs
 _QUOTED_BYTES = 300  # of standard error
-# Waits until this process ends, also by SIGKILL, which closes the pipe; then kills the group of the program.
+# Waits until its pipe is closed, also because this process was killed; then kills the group of a program.
 _WATCHER = 'read -r line; kill -s KILL -- "-$1"'
 
 
@@ -117,31 +117,34 @@ def _wait(
 ) -> None:
     """Wait until a program ends, check how, and kill what is left of its group."""
     deadline = time.monotonic() + limits.seconds
-    watcher = Popen(  # noqa: S603 - no text is in it
-        ["/bin/sh", "-c", _WATCHER, "sh", str(program.pid)], stdin=PIPE, start_new_session=True
-    )
+    watcher = ["/bin/sh", "-c", _WATCHER, "sh", str(program.pid)]
     try:
-        while program.returncode is None:
-            with suppress(TimeoutExpired):
-                program.wait(_SECONDS_BETWEEN_CHECKS)
-            if any(os.fstat(file.fileno()).st_size > limits.size for file in outputs):
-                raise _ProgramFault(f"wrote more than {limits.size:,} bytes (model.output_limit)")
-            if program.returncode is None and time.monotonic() > deadline:
-                seconds = f"{limits.seconds:g} seconds"
-                raise _ProgramFault(f"was not done after {seconds} (model.timeout_seconds)")
-            if stopped.is_set():
-                raise _ProgramFault("was interrupted")
+        with Popen(watcher, stdin=PIPE, stderr=DEVNULL, start_new_session=True):  # noqa: S603 - no text is in it
+            while program.returncode is None:
+                with suppress(TimeoutExpired):
+                    program.wait(_SECONDS_BETWEEN_CHECKS)
+                _check_limits(program, limits, deadline, outputs)
+                if stopped.is_set():
+                    raise _ProgramFault("was interrupted")
     finally:
-        watcher.kill()
-        watcher.communicate()
-        with suppress(ProcessLookupError, PermissionError):  # nothing is left
-            os.killpg(program.pid, signal.SIGKILL)
+        program.kill()  # if there is no watcher
         program.wait()
     code = program.returncode
     if code < 0:
         raise _ProgramFault(f"was ended by signal {-code} ({signal.strsignal(-code)})")
     if code:
         raise _ProgramFault(f"ended with exit code {code}")
+
+
+def _check_limits(
+    program: Popen[bytes], limits: ProgramLimits, deadline: float, outputs: Sequence[IO[bytes]]
+) -> None:
+    if any(os.fstat(file.fileno()).st_size > limits.size for file in outputs):
+        raise _ProgramFault(f"wrote more than {limits.size:,} bytes (model.output_limit)")
+    if program.returncode is None and time.monotonic() > deadline:
+        raise _ProgramFault(
+            f"was not done after {limits.seconds:g} seconds (model.timeout_seconds)"
+        )
 
 
 def _read_output(written: IO[bytes], output: Path | None, size: int) -> str:
