@@ -46,6 +46,8 @@ _SYSTEMS = (
     "seq2seq",
     "prompt",
     "highlights",
+    "command",
+    "function",
 )
 
 # Text of 11 points is 7.6 pixels high in a picture of this width (in inches) that is shown 400 pixels wide
