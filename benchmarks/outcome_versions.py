@@ -28,6 +28,7 @@ import contextlib
 import io
 import json
 import os
+import re
 import subprocess
 import sys
 import tempfile
@@ -51,6 +52,7 @@ from longsumbench.core import (
     new_system,
     registry,
 )
+from longsumbench.core.callables import register_function
 from longsumbench.core.settings import SAME_RUN
 from longsumbench.core.versions import DECODING_VERSION, SCORING_VERSION
 from longsumbench.corpora.reading.load import Texts, load_texts
@@ -142,8 +144,13 @@ CASES = {  # what the file calls it → the system, and other settings
     "flat_transformer": f"flat_transformer model.rank=title model.unit=section {SEVERAL}",
     "tdmca": "tdmca model.rank=none",
     "seq2seq": "seq2seq",
+    "command": "command model.command=cat train.max_steps=0",
+    "function": "function train.max_steps=0",
     "prompt": f"prompt model.input_length=null model.tokenizer=null model.length=20 train.max_steps=0 {SEVERAL}",
 }
+
+
+_SECONDS = re.compile(r'"seconds": [\d.e-]+')  # of a program, which differ
 
 
 def main() -> None:
@@ -258,7 +265,7 @@ def run_case(name: str, folder: Path, digits: int = 6, dtype: str = "float64") -
         "versions": dict(record.key.versions),
         "settings": digest([config, record.key.fingerprint])[:12],
         "losses": [f"{loss:.{digits}g}" for loss in losses if loss is not None],
-        "outputs": digest(path.read_text(encoding="utf-8"))[:12],
+        "outputs": digest(_SECONDS.sub("", path.read_text(encoding="utf-8")))[:12],
         "scores": digest({name: f"{score:.{digits}g}" for name, score in scores.items()})[:12],
     }
 
@@ -281,6 +288,8 @@ def case_words(name: str, folder: Path, dtype: str) -> list[str]:
         sizes.append(
             f"model.checkpoint={write_checkpoint(folder / f'{model} {dtype}', model, dtype)}"
         )
+    if model == "function":
+        sizes.append(f"model.function={register_function(str.upper)}")
     line = {
         word.partition("=")[0]: word
         for word in [*RUN.split(), f"results_dir={folder / dtype}", *sizes, *words]

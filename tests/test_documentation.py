@@ -40,6 +40,7 @@ ELSEWHERE = (
     "letters",
     "bert-large-uncased",
     "scisumm",
+    "first_sentences",
 )  # of CONTRIBUTING.md and how-to pages
 GROUPS = {"model": registry.systems, "dataset": registry.corpora}
 

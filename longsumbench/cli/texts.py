@@ -198,10 +198,11 @@ Compare systems on a sample of your texts, and say which to choose. It takes min
   longsumbench recommend my_texts.jsonl         one file, which is split by id
   longsumbench recommend dataset=pubmed dataset.path=FOLDER decode.limit=200
   longsumbench recommend my_texts --also "model=seq2seq model.checkpoint=facebook/bart-large-cnn"
+  longsumbench recommend my_texts --command "my_tool --words {words} {file}"
 
 Runs Lead, Random, LexRank, two scorers that are trained here (ea, seal) and an oracle on 100 texts of the test split.
---also adds a checkpoint or a language model as it is; it may be repeated. Prints a table, and three sentences: what to
-choose, what that system never reads, and what it costs.
+--also adds a checkpoint or a language model as it is, --command a program (model=command); both may be repeated. Prints
+a table, and three sentences: what to choose, what that system never reads, and what it costs.
 
 settings:  dataset=NAME  dataset.*  decode.limit=100  train.* (of the scorers)  seed=1  results_dir=results
 More: docs/how-to/recommend.md
@@ -217,6 +218,14 @@ _RECOMMEND_ARGUMENTS = (
         action="append",
         default=[],
     ),
+    Argument(
+        "--command",
+        "one more system: a program, as in model.command",
+        "COMMAND",
+        dest="programs",
+        action="append",
+        default=[],
+    ),
 )
 
 
@@ -227,9 +236,12 @@ def _execute_recommend(options: Namespace) -> None:
         raise UsageError("name the TEXTS: a file or folder, or dataset=NAME (see --help)")
     with phase("loading the libraries"):
         from longsumbench.analysis.recommend import recommend
+        from longsumbench.runs.overrides import format_overrides
 
     # Each further system is one text of several words.
     more = [shlex.split(settings) for settings in options.also]
+    for command in options.programs:
+        more.append(format_overrides({"model": "command", "model.command": command}))
     recommend(options.overrides, more, options.command_line, print_text)
 
 

@@ -12,6 +12,7 @@ from .bounds import (
     OneOf as OneOf,
     Percentage as Percentage,
     ReleaseDate as ReleaseDate,
+    Seconds as Seconds,
     Seed as Seed,
     TargetTokens as TargetTokens,
     Text as Text,
@@ -91,6 +92,7 @@ from .ranker import (
 from .run_key import RunKey as RunKey
 from .run_settings import (
     TRAINED_TOKENIZERS as TRAINED_TOKENIZERS,
+    AskedWords as AskedWords,
     DatasetSettings as DatasetSettings,
     Decoding as Decoding,
     RankerName as RankerName,

@@ -99,6 +99,8 @@ systems = Registry(
             "tdmca": "longsumbench.models.tdmca.system:Tdmca",
             "seq2seq": "longsumbench.models.seq2seq.system:Seq2Seq",
             "prompt": "longsumbench.models.prompt.system:PromptSystem",
+            "command": "longsumbench.models.command.system:CommandSystem",
+            "function": "longsumbench.models.command.system:FunctionSystem",
         }
     ),
 )

@@ -60,6 +60,8 @@ TrainedPart = Annotated[str, OneOf("all", "scorer")]
 OutputMode = Annotated[str, OneOf("write", "extract")]
 # Length of an extract.
 SummaryWords = Annotated[str, OneOf("train", "reference", number_of="words")]
+# Length that a model or a program is asked for.
+AskedWords = Annotated[str, OneOf("train", number_of="words")]
 Mode = Annotated[str, OneOf("google", "perl")]
 _WordRule = Annotated[str, OneOf("default", "unicode")]
 _Splitting = Annotated[str, OneOf("suite", "given", "newline", "nltk")]
@@ -283,7 +285,8 @@ class Decoding:
         "float32", "of products: float32 | tf32 (float32 without CUDA) | bf16 (autocast)"
     )
     failed: _Failed = setting(
-        "stop", "example without an answer of model=prompt: stop | empty (scores 0) | leave_out"
+        "stop",
+        "example without an answer of a model, program or function: stop | empty (scores 0) | leave_out",
     )
     batch_size: BatchSize = setting(16, "examples decoded together", decides="speed")
     limit: Count | None = setting(None, "number of first examples; null: all", decides="examples")

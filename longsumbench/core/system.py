@@ -113,7 +113,8 @@ class Summary:
         complete: False if the output reached its length limit before the end token.
         tokens: number of tokens written; None for a system without tokens.
         evidence: what the system looked at; None unless it was requested and the system keeps any.
-        counts: name → number, summed over the summaries of a run for its record ("prompt_tokens", "refused").
+        counts: name → number, summed over the summaries of a run for its record ("prompt_tokens", "seconds"). Equal
+            summaries may have cost different amounts.
         read: the text as the system read it; None unless `decoding.keep_inputs` requests it.
     """
 
@@ -123,7 +124,7 @@ class Summary:
     complete: bool = True
     tokens: int | None = None
     evidence: Evidence | None = field(default=None, compare=False)
-    counts: Mapping[str, float] = field(default_factory=dict)
+    counts: Mapping[str, float] = field(default_factory=dict, compare=False)
     read: str | None = field(default=None, compare=False)
 
 
@@ -183,6 +184,7 @@ class FitContext:
         stages: the cache of finished stages, shared between runs.
         scoring: which words count as equal, for systems that compare texts by ROUGE.
         open_run: returns the system of a finished run, by its id or folder. Raises UsageError if there is none.
+        workdir: the run's folder for what it needs until it is finished; None outside a run.
     """
 
     train: Split | None
@@ -191,6 +193,7 @@ class FitContext:
     stages: ArtifactCache
     scoring: Scoring = field(default_factory=Scoring)
     open_run: Callable[[str], "System"] = _no_runs
+    workdir: Path | None = None
 
 
 @dataclass

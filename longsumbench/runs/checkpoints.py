@@ -17,7 +17,10 @@ from longsumbench.runs.results import Results, read_run_config, stage_of_run
 
 
 def fit_context(
-    splits: Mapping[str, core.Split], config: core.RunConfig, stages: ArtifactCache
+    splits: Mapping[str, core.Split],
+    config: core.RunConfig,
+    stages: ArtifactCache,
+    workdir: Path | None = None,
 ) -> core.FitContext:
     """Return what a system is fitted with; it can use the finished runs of the results folder."""
     results = Results.at(config.results_dir)
@@ -27,7 +30,7 @@ def fit_context(
         return load()
 
     train, validation = splits.get("train"), splits.get("validation")
-    return core.FitContext(train, validation, config.train, stages, config.score, open_run)
+    return core.FitContext(train, validation, config.train, stages, config.score, open_run, workdir)
 
 
 def find_used_run(run: str, results: Results) -> tuple[str, core.SystemConfig]:

@@ -35,6 +35,9 @@ if not __debug__:
     _visitor_code = compile(_visitor_file.read_bytes(), str(_visitor_file), "exec", optimize=0)
     exec(_visitor_code, vars(overrides_visitor))  # noqa: S102 - the same module, compiled with them
     overrides_parser.HydraOverrideVisitor = overrides_visitor.HydraOverrideVisitor
+# Their values are full of what Hydra reads otherwise, as in "my_tool --words {words} {file}". Without quotes around the
+# whole, they are taken as they are typed.
+_COMMANDS = ("model.command", "model.version_command")
 _NEEDS_NO_QUOTES = re.compile(
     r"(?!(?:null|true|false|nan|inf)$)[a-z_/][\w./-]*", re.ASCII | re.IGNORECASE
 )
@@ -144,7 +147,7 @@ def _format_value(key: str, value: Any) -> str:
             return f"{value}"
         case str() | Path():
             text = str(value)
-            if _NEEDS_NO_QUOTES.fullmatch(text):
+            if _NEEDS_NO_QUOTES.fullmatch(text) and key not in _COMMANDS:
                 return text
             return str(QuotedString(text.replace("${", r"\${"), Quote.single).with_quotes())
         case list() | tuple() | range():
@@ -239,6 +242,8 @@ def as_hydra(word: str) -> str:
     head = key.partition(".")[0].partition("/")[0].partition("@")[0]
     if head == "hydra":
         raise UsageError(f"'{word}': Hydra's own settings need `longsumbench run -m`")
+    if key in _COMMANDS and value != "null" and not value.startswith(("'", '"')):
+        value = ",".join(_format_value(key, command) for command in value.split(","))
     if (head in _DOTTED_SECTIONS and "." in key) or key in TOP_LEVEL_SETTINGS:
         return f"++{key}={value}"
     if head not in GROUPS or "." in key:

@@ -156,7 +156,7 @@ def _carry_out(
         share_run(folder, config.train.device) if model.capabilities.shares_work else nullcontext()
     ):
         with point.timed("fit"), texts.naming_files(), _forgetting_refused(folder):
-            report = system.fit(fit_context(texts.splits, config, stages))
+            report = system.fit(fit_context(texts.splits, config, stages, workdir))
         results.link_stages(workdir, stages)
         results.keep_predictions_of(report, folder)
         with point.timed("summarize"), _forgetting_refused(folder):

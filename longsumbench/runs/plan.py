@@ -321,17 +321,12 @@ def _check_steps(points: Sequence[Point], typed_keys: Set[str]) -> None:
     """Raise UsageError if `train.max_steps` is typed, no point trains, and one is prompted."""
     if "train.max_steps" not in typed_keys:
         return
-    configs = {
-        planned.config.model.name: planned.config
-        for planned in points
-        if planned.config.train.max_steps
-    }
-    parts = {name: config.model.decided_by for name, config in configs.items()}
-    prompted = [name for name, decided_by in parts.items() if "decode" in decided_by]
-    if prompted and not any("train" in decided_by for decided_by in parts.values()):
-        model, advice = prompted[0], "leave it out, or choose a model that trains"
+    configs = [planned.config for planned in points if planned.config.train.max_steps]
+    prompted = [config for config in configs if config.model.capabilities.prompts]
+    if prompted and not any("train" in config.model.decided_by for config in configs):
+        steps, model = prompted[0].train.max_steps, prompted[0].model.name
         raise UsageError(
-            f"train.max_steps={configs[model].train.max_steps}: model={model} is not trained: {advice}"
+            f"train.max_steps={steps}: model={model} is not trained: leave it out, or choose a model that trains"
         )
 
 

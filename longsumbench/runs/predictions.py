@@ -187,16 +187,9 @@ class Writer:
                 file.write(json.dumps({"examples": len(batch), "seconds": seconds}) + "\n")
 
     def add_lacking(self, bucket: Sequence[int], old: Mapping[str, Summary]) -> None:
-        """Write the missing evidence and inputs of a batch, for summaries that equal the written ones.
-
-        Counts may differ: they have the price of a summary, and prices are no part of the run's id.
-        """
+        """Write the missing evidence and inputs of a batch, for summaries that equal the written ones."""
         batch = zip(bucket, self._decode(bucket), strict=True)
-        same = [
-            (index, new)
-            for index, new in batch
-            if replace(new, counts=old[new.id].counts) == old[new.id]
-        ]
+        same = [(index, new) for index, new in batch if new == old[new.id]]
         self._keep(same, self.lacking_evidence, self.lacking_inputs)
 
     def _keep(

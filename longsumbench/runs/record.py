@@ -26,7 +26,8 @@ _log = logging.getLogger(__name__)
 _REPEAT_ADVICE = "the same `longsumbench run` command makes it again, or remove it"
 SHORT_ID = 8
 WORK_FOLDER = "work"  # of a run: logs and links to stages, which belong to a machine
-_BETWEEN_SETTINGS = re.compile(r",\s*(?![^\[\]{}]*[\]}])")  # commas outside brackets
+# Commas outside brackets and double quotes
+_BETWEEN_SETTINGS = re.compile(r',\s*(?![^\[\]{}]*[\]}])(?=(?:[^"]*"[^"]*")*[^"]*$)')
 
 
 class TornRecord(DataError):

@@ -375,7 +375,8 @@ def plan_by_name(
     if needs_training(config):
         advice = "name a run (longsumbench list runs) or the folder of a checkpoint"
         raise UsageError(f"model={name} has to be trained first: {advice}")
-    if config.model.length == "train":
+    asks_length = "model.length" not in core.settings_without_effect(config)
+    if config.model.length == "train" and asks_length:
         config.model.length = str(_USUAL_LENGTH)
         _log.info(
             f"model.length={_USUAL_LENGTH} words, as no training texts say how long a summary is; type another"

@@ -98,4 +98,6 @@ def format_setting(value: Any) -> str:
         return f"{{{','.join(f'{key}:{format_setting(item)}' for key, item in value.items())}}}"
     if isinstance(value, str) and "/" in value and Path(value).expanduser().is_dir():
         return Path(value).name
+    if isinstance(value, str) and "," in value:  # which separates settings
+        return '"' + value.replace('"', "'") + '"'
     return format_plain_value(value)

@@ -7,6 +7,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
+from longsumbench.core.callables import register_function
 from longsumbench.errors import UsageError, suite_errors
 from longsumbench.formatting import escape_lines
 from longsumbench.modeling.processes import started_processes
@@ -32,6 +33,11 @@ def run(
 
         run(model="lead", dataset="jsonl", **{"dataset.path": "my_texts"})
         run(model={"name": "seal", "segment_length": 64}, dataset="aclsum", scale="tiny", seed=2)
+        run(model=my_summarizer, dataset="aclsum")
+
+    A function, (text, query) → summary or (text) → summary, is called in this process. Another function is another run,
+    by a hash of its source, its defaults and what it closes over. What it finds elsewhere is not covered: global
+    variables, imported modules, functions that it calls, files. After a change there, add `overwrite=True`.
 
     Args:
         config: the `config.yaml` of a run; `settings` change it.
@@ -47,6 +53,9 @@ def run(
         DataError: the texts cannot be used.
         EnvironmentProblem: no network, a full disk, too little memory.
     """
+    if callable(settings.get("model")):
+        function = register_function(settings["model"])
+        settings["model"] = {"name": "function", "function": function}
     return _run_settings(settings, False, config_dir, config)[0]
 
 

@@ -47,6 +47,8 @@ _SYSTEMS = (
     "prompt",
     "highlights",
     "person",
+    "command",
+    "function",
 )
 
 # Text of 11 points is 7.6 pixels high in a picture of this width (in inches) that is shown 400 pixels wide

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Annotated, Any, ClassVar
 
 from longsumbench.core import (
+    AskedWords,
     Between,
     Capabilities,
     Decoding,
@@ -18,6 +19,7 @@ from longsumbench.core import (
     RankerSettings,
     Recipe,
     ReleaseDate,
+    Seconds,
     SystemConfig,
     TargetTokens,
     Text,
@@ -35,14 +37,12 @@ from longsumbench.models.prompt.readings import readings
 
 _Engine = Annotated[str, OneOf(more=lambda: registry.engines.targets())]
 _Template = Annotated[str, OneOf("model", "none")]
-_AskedWords = Annotated[str, OneOf("train", number_of="words")]
 _Reading = Annotated[str, OneOf(more=lambda: readings.targets())]
 _Pages = Annotated[str, OneOf("spatial", "discourse", "document")]
 _Confidence = Annotated[str, OneOf("uniform", "entropy")]
 _Shots = Annotated[int, Between(0, 100)]
 _Retries = Annotated[int, Between(0, 1_000)]
 _Parallel = Annotated[int, Between(1, 10_000)]
-_Seconds = Annotated[float, Between(0, 10**6, open_low=True)]
 _Variable = Annotated[str, VariableName()]
 _Price = Annotated[float, Between(0, 10**6)]
 _KeyHeader = Annotated[str, OneOf("Authorization", "api-key")]
@@ -107,7 +107,7 @@ class PromptConfig(SystemConfig):
         None,
         "name in conf/prompt, or a YAML file; null: document, documents or query, as the dataset is",
     )
-    length: _AskedWords = setting(
+    length: AskedWords = setting(
         "train", "length to ask for: a number | train: mean length of the training targets", "words"
     )
     shots: _Shots = setting(0, "number of training examples before the text")
@@ -168,7 +168,7 @@ class PromptConfig(SystemConfig):
     parallel_requests: _Parallel = setting(
         8, "requests of engine=api at once", "requests", decides="nothing"
     )
-    timeout_seconds: _Seconds = setting(
+    timeout_seconds: Seconds = setting(
         600.0, "longest time for one whole answer of engine=api", "seconds", decides="nothing"
     )
     retries: _Retries = setting(

@@ -14,7 +14,6 @@ from collections.abc import Iterable, Iterator, Sequence
 from functools import cached_property
 from itertools import islice
 from pathlib import Path
-from textwrap import shorten
 from typing import Any, Self
 
 from longsumbench.core import (
@@ -31,8 +30,8 @@ from longsumbench.core import (
     count_words,
 )
 from longsumbench.core.answer_text import UNKNOWN_MARK
+from longsumbench.core.failures import report_failed
 from longsumbench.errors import MissingSplit, UsageError
-from longsumbench.formatting import format_count
 from longsumbench.modeling.extraction import mean_target_words
 from longsumbench.models.prompt.config import PromptConfig
 from longsumbench.models.prompt.dialogue import Dialogue
@@ -42,8 +41,6 @@ _log = logging.getLogger(__name__)
 
 # Tokens of a word, about, in an answer.
 _WORD_TOKENS = 1.5
-# Characters of the ids in a message.
-_LONGEST_NAMES = 200
 
 
 class PromptSystem(System):
@@ -232,7 +229,8 @@ class PromptSystem(System):
                 dialogue.add_answers(list(islice(answers, len(dialogue.asks))))
                 while unfinished and not (unfinished[0].asks or unfinished[0].problem):
                     yield self._summary_of(unfinished.popleft(), decoding)
-        _report_failed([one for one in dialogues if one.problem], decoding.failed)
+        failed = [(one.example.id, one.problem) for one in dialogues if one.problem]
+        report_failed(failed, decoding.failed)
         for dialogue in unfinished:
             yield self._summary_of(dialogue, decoding)
 
@@ -246,19 +244,3 @@ class PromptSystem(System):
                 f"an answer has '{mark[0]}', which looks like a mark of a chat format: it stays, and is scored"
             )
         return summary
-
-
-def _report_failed(dialogues: Sequence[Dialogue], choice: str) -> None:
-    """Name the examples without an answer in a warning or, if the choice is to stop, in an error."""
-    if not dialogues:
-        return
-    problem = dialogues[0].problem
-    assert problem is not None
-    ids = ", ".join(repr(dialogue.example.id) for dialogue in dialogues)
-    names = shorten(ids, _LONGEST_NAMES, placeholder=" …")
-    lost = f"no answer about {format_count(len(dialogues), 'example')}, {names} (decode.failed={choice}): {problem}"
-    if choice == "stop":
-        raise type(problem)(
-            f"{lost}; decode.failed=empty scores an empty summary, decode.failed=leave_out none"
-        )
-    _log.warning(lost)

@@ -67,6 +67,15 @@ def run_python(code: str, *words: object, **options: Any) -> str:
     return printed
 
 
+def is_alive(process: int) -> bool:
+    """Return True for a process that runs; one that ended may wait for its parent."""
+    try:
+        status = Path(f"/proc/{process}/stat").read_text()
+    except FileNotFoundError:
+        return False
+    return status.rpartition(")")[2].split()[0] != "Z"
+
+
 def next_line(process: "ForkedProcess") -> str:
     """Wait for the next line that a process prints, and return it."""
     line = process.stdout.readline()

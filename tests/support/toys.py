@@ -21,6 +21,7 @@ from longsumbench.core import (
     count_words,
     registry,
 )
+from longsumbench.core.callables import register_function
 from longsumbench.errors import DataError
 from support.json_files import write_rows
 
@@ -139,6 +140,11 @@ def tiny_recipe(**changes: object) -> Recipe:
     return Recipe(**{**values, **changes})  # type: ignore[arg-type]
 
 
+def first_words(text: str) -> str:
+    """Return the first words of a text: what `function` is in tests."""
+    return " ".join(text.split()[:7])
+
+
 def build_tiny(name: str, **settings: Any) -> Any:
     """Return a registered system, as small as its settings allow, not fitted."""
     if name == "prompt":
@@ -150,6 +156,10 @@ def build_tiny(name: str, **settings: Any) -> Any:
             "tokenizer": None,
             **settings,
         }
+    if name == "command":
+        settings = {"command": "head -n 3 {file}", **settings}
+    if name == "function":
+        settings = {"function": register_function(first_words), **settings}
     kind = registry.systems.load(name)
     values = {
         key: value for key, value in TINY_FOR_ALL.items() if key in kind.Config.__dataclass_fields__

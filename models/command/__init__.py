@@ -1,0 +1,1 @@
+"""Any program, or a function of Python, as a system."""

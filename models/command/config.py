@@ -1,0 +1,141 @@
+"""Settings of programs and of functions of Python (`model.*`)."""
+
+import re
+import shlex
+from dataclasses import dataclass
+from typing import Annotated, Any
+
+from longsumbench.core import (
+    AskedWords,
+    Between,
+    Count,
+    Decoding,
+    OneOf,
+    Recipe,
+    Seconds,
+    SystemConfig,
+    Text,
+    setting,
+)
+from longsumbench.errors import UsageError, did_you_mean
+from longsumbench.models.command.programs import hash_files, version_of
+
+_Input = Annotated[str, OneOf("text", "json")]
+_Programs = Annotated[int, Between(1, 1_000)]
+
+# For `decode.failed`.
+_DECIDED_BY = frozenset({"decode"})
+_PLACEHOLDERS = ("file", "output", "words", "query")
+# Not ${name} of a shell or JavaScript, and not {{name}}.
+_PLACEHOLDER_PATTERN = re.compile(r"(?<![${])\{(\w+)\}")
+# A query elsewhere could become code, as in sh -c 'grep {query}'.
+_QUERY_WORD = re.compile(r"(--?[\w-]+=)?\{query\}")
+
+
+@dataclass
+class CommandConfig(SystemConfig):
+    """Any program: it is given a text, and what it writes is the summary."""
+
+    name: Text = setting("command", "name of the system")
+    command: Text | None = setting(
+        None,
+        "the program and its arguments; {file}: a file with the text (else standard input) | {output}: a file for the"
+        " summary (else standard output) | {words}: length to ask for | {query}",
+    )
+    version_command: Text | None = setting(
+        None, "a command that prints the program's version, which is part of the run's id"
+    )
+    input: _Input = setting(
+        "text", "text: title, headings and paragraphs | json: title, query, documents"
+    )
+    length: AskedWords = setting(
+        "train", "{words}: a number | train: mean length of the training targets", "words"
+    )
+    timeout_seconds: Seconds = setting(
+        600.0, "longest time for one text", "seconds", decides="nothing"
+    )
+    output_limit: Count = setting(
+        1_000_000,
+        "most that is written for one text, and most that is reported",
+        "bytes",
+        decides="nothing",
+    )
+    parallel: _Programs = setting(1, "programs at once", "programs", decides="nothing")
+
+    decided_by = _DECIDED_BY
+
+    @property
+    def words(self) -> list[str]:
+        """The words of the command; no shell reads them.
+
+        Raises:
+            UsageError: there is no command.
+        """
+        if self.command is None or not self.command.strip():
+            raise UsageError(
+                "model.command is missing: give a program and its arguments, as in model.command='my_tool {file}'"
+            )
+        return _split_command("command", self.command)
+
+    def uses(self, placeholder: str) -> bool:
+        """Return True if the command has a placeholder."""
+        return placeholder in _PLACEHOLDER_PATTERN.findall(self.command or "")
+
+    def program(self) -> dict[str, Any]:
+        """Return the version that the program prints, and the hashes of its file and of files that are words.
+
+        Raises:
+            EnvironmentProblem: there is no such program, or it prints no version.
+        """
+        program: dict[str, Any] = {"program_files": hash_files(self.words)}
+        if self.version_command:
+            words = _split_command("version_command", self.version_command)
+            program["program_version"] = version_of(tuple(words))
+        return program
+
+    def identity(self) -> dict[str, Any]:
+        """Return the settings, and what `program` returns."""
+        return {**super().identity(), **self.program()}
+
+    def without_effect(self, train: Recipe, decode: Decoding) -> set[str]:
+        """Return the length if the program is not asked for one."""
+        return set() if self.uses("words") else {"length"}
+
+    def __post_init__(self) -> None:
+        if not self.command:
+            return
+        for word in self.words:
+            for name in _PLACEHOLDER_PATTERN.findall(word):
+                if name not in _PLACEHOLDERS:
+                    suggestion = did_you_mean(name, _PLACEHOLDERS)
+                    raise UsageError(
+                        f"model.command has {{{name}}}{suggestion}: it may have {{file}}, {{output}}, {{words}}, {{query}}"
+                    )
+            if "{query}" in word and not _QUERY_WORD.fullmatch(word):
+                raise UsageError(
+                    f"model.command has {{query}} within '{word}', where it could become code: write it as a word of its"
+                    " own, or as --option={query}"
+                )
+
+
+def fill_placeholders(word: str, values: dict[str, str]) -> str:
+    """Return a word of a command with values instead of its placeholders; values are not read again."""
+    return _PLACEHOLDER_PATTERN.sub(lambda match: values[match[1]], word)
+
+
+def _split_command(name: str, command: str) -> list[str]:
+    try:
+        return shlex.split(command)
+    except ValueError as error:
+        raise UsageError(f"model.{name}={command} cannot be read ({error}): close it") from error
+
+
+@dataclass
+class FunctionConfig(SystemConfig):
+    """A function of Python, (text, query) → summary: `longsumbench.run(model=function)`."""
+
+    name: Text = setting("function", "name of the system")
+    function: Text | None = setting(
+        None, "its name and a hash of its source; run(model=function) sets it"
+    )
+    decided_by = _DECIDED_BY
