@@ -147,7 +147,7 @@ def _format_value(key: str, value: Any) -> str:
             return f"{value}"
         case str() | Path():
             text = str(value)
-            if _NEEDS_NO_QUOTES.fullmatch(text):
+            if _NEEDS_NO_QUOTES.fullmatch(text) and key not in _COMMANDS:
                 return text
             return str(QuotedString(text.replace("${", r"\${"), Quote.single).with_quotes())
         case list() | tuple() | range():

@@ -81,6 +81,7 @@ def test_a_killed_run_is_continued(ending: signal.Signals, tmp_path: Path) -> No
 
 
 COMMANDS = {
+    "'tac','cut -d, -f1'": ["tac", "cut -d, -f1"],
     "awk '{print $1}' ${x} {file}": ["awk '{print $1}' ${x} {file}"],
     r"sed s/\\(a\\)/\\\\1/ {file}": [r"sed s/\\(a\\)/\\\\1/ {file}"],
     "head -n {words},tail {file}": ["head -n {words}", "tail {file}"],
