@@ -31,7 +31,7 @@ def test_a_person_is_scored_against_the_others(tmp_path: Path) -> None:
     }
     results = Results(tmp_path / "results")
     library = rouge_scorer.RougeScorer(["rouge1", "rouge2", "rougeL"], use_stemmer=True)
-    for seed in (1, 2, 3):
+    for seed in (1, 2):
         run = longsumbench.run(model="person", seed=seed, **settings)
         settings["score.metrics"] = ["length_ratio"]  # added by the second command
         longsumbench.run(model="person", seed=seed, **settings)
