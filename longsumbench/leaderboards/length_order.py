@@ -2,7 +2,7 @@
 
 The rank correlation of mean words and mean scores has an interval over examples: it says how stable the correlation of
 these systems is, if other examples were drawn. It does not say that other systems would show it. So the correlation must
-also be larger than those of 95 % of the random orders of as many systems.
+also be larger than those of 97.5 % of the random orders of as many systems.
 """
 
 from collections.abc import Sequence
@@ -15,10 +15,10 @@ from longsumbench.metrics.rank_statistics import percentile_interval, spearman
 from longsumbench.metrics.statistics import resampled_means
 from longsumbench.runs.record import RunRecord
 
-_FEWEST = 5  # of four systems, two of 24 orders have a correlation of 1 or -1: p = 0.08
+_FEWEST = 5  # of four systems, one of 24 orders has a correlation of 1: p = 0.04
 LENGTHS_APART = 1.5  # ratio of the longest outputs to the shortest, above which lengths differ
 _WEAK = 0.5  # a correlation that may be weaker is no order by length, however many systems have it
-_BY_CHANCE = 1.96  # × 1 / √(systems − 1): what 5 % of random orders exceed
+_BY_CHANCE = 1.96  # × 1 / √(systems − 1): what 2.5 % of random orders exceed
 
 
 def order_by_length(rows: Sequence[SeedGroup], scores: ScoresOfRuns) -> Estimate | None:

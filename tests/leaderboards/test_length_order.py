@@ -22,17 +22,16 @@ ROUGE = (39.5, 37.1, 30.8, 17.7, 21.4, 17.5)
 COLUMNS = {"R-1\nprecision", "R-1\nrecall"}
 
 
-def block_of(
-    words: Sequence[float], means: Sequence[float], noise: float = 1.0, examples: int = 60
-) -> ComparableRows:
+def block_of(words: Sequence[float], means: Sequence[float], noise: float = 1.0) -> ComparableRows:
     """Return rows whose scores of examples differ from their means by chance, but not in the mean."""
-    draw, runs, scores = np.random.default_rng(1), [], {}
+    draw = np.random.default_rng(1)
+    names = [str(number) for number in range(60)]
+    runs, scores = [], {}
     for place, (length, mean) in enumerate(zip(words, means, strict=True)):
-        facts = OutputFacts(examples, examples, examples, 0, words=length, reference_words=857.0)
+        facts = OutputFacts(60, 60, 60, 0, words=length, reference_words=857.0)
         run = record(f"system{place}", mean, outputs=facts)
-        errors = draw.normal(0, noise, examples)
+        errors = draw.normal(0, noise, 60)
         values = (mean + errors - errors.mean()) / 100
-        names = [str(number) for number in range(examples)]
         scores[run.run_id] = ScoreTable(names, {"rougeLsum_f": values})
         runs.append(run)
     (block,) = comparable_rows(runs, scores)
