@@ -60,18 +60,14 @@ class CommandConfig(SystemConfig):
         """The words of the command; no shell reads them.
 
         Raises:
-            UsageError: there is no command.
+            UsageError: there is no command, or it has a quote that is not closed.
         """
-        if self.command is None or not self.command.strip():
-            raise UsageError(
-                "model.command is missing: give a program and its arguments, as in model.command='my_tool {file}'"
-            )
         return _split_command("command", self.command)
 
     @property
-    def asks_words(self) -> bool:
-        """Whether the program is asked for a length."""
-        return "words" in PLACEHOLDER.findall(self.command or "")
+    def placeholders(self) -> list[str]:
+        """The names in braces that the command has."""
+        return PLACEHOLDER.findall(self.command or "")
 
     def program(self) -> dict[str, Any]:
         """Return the version that the program prints, and the hashes of its file and of files that are words.
@@ -91,10 +87,10 @@ class CommandConfig(SystemConfig):
 
     def without_effect(self, train: Recipe, decode: Decoding) -> set[str]:
         """Return the length if the program is not asked for one."""
-        return set() if self.asks_words else {"length"}
+        return set() if "words" in self.placeholders else {"length"}
 
     def __post_init__(self) -> None:
-        for name in PLACEHOLDER.findall(" ".join(self.words) if self.command else ""):
+        for name in self.placeholders:
             if name not in _PLACEHOLDERS:
                 raise UsageError(
                     f"model.command has {{{name}}}: it may have {{file}}, {{output}} and {{words}}; other braces need a"
@@ -102,11 +98,16 @@ class CommandConfig(SystemConfig):
                 )
 
 
-def _split_command(name: str, command: str) -> list[str]:
+def _split_command(name: str, command: str | None) -> list[str]:
     try:
-        return shlex.split(command)
+        words = shlex.split(command or "")
     except ValueError as error:
         raise UsageError(f"model.{name}={command} cannot be read ({error}): close it") from error
+    if not words:
+        raise UsageError(
+            f"model.{name} is missing: give a program and its arguments, as in model.{name}='my_tool {{file}}'"
+        )
+    return words
 
 
 @dataclass

@@ -115,7 +115,7 @@ class CommandSystem(ForeignSystem):
     def prepare(self, context: FitContext) -> None:
         """Learn the length to ask for. MissingSplit as from `mean_target_words`."""
         super().prepare(context)
-        if self.config.asks_words and self.config.length == "train":
+        if "words" in self.config.placeholders and self.config.length == "train":
             self.state.target_words = mean_target_words(context.train)
 
     def outputs(self, examples: Sequence[Example]) -> Iterator[Output]:

@@ -141,7 +141,7 @@ def test_programs_summarize_files_and_are_recommended(tmp_path: Path, run_comman
     assert "command=\"sh -c 'cut -d, -f1'\"" in output
 
 
-def first(text: str, query: str) -> str:
+def first(text: str, query: str | None) -> str:
     """Return the first sentence; the query of a text without one is None."""
     assert query is None
     return text.split(".")[0]
