@@ -106,7 +106,7 @@ def sentences(block: ComparableRows) -> Iterator[str]:
     """Yield the words with numbers."""
     order = block.length_order
     assert order is not None
-    yield f"{order.correlation:.2f} ({order.low:.2f} to {order.high:.2f})"
+    yield f"{order.mean:.2f} ({order.low:.2f} to {order.high:.2f})"
     scores = {row.first.key.model: row.numbers["rougeLsum"].mean for row in block.rows}
     yield f"`MiniCPM3-4B` {scores['MiniCPM3-4B']:.1f} and `GPT-4` {scores['GPT-4']:.1f}"
     parts = {row.first.key.model: row.first.evaluation.scores["rouge1"] for row in block.rows}

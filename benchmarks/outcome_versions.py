@@ -289,12 +289,17 @@ def case_words(name: str, folder: Path, dtype: str) -> list[str]:
             f"model.checkpoint={write_checkpoint(folder / f'{model} {dtype}', model, dtype)}"
         )
     if model == "function":
-        sizes.append(f"model.function={register_function(str.upper)}")
+        sizes.append(f"model.function={register_function(upper_case)}")
     line = {
         word.partition("=")[0]: word
         for word in [*RUN.split(), f"results_dir={folder / dtype}", *sizes, *words]
     }
     return [f"model={model}", *line.values()]
+
+
+def upper_case(text: str) -> str:
+    """Return a text in capitals: what `function` is here."""
+    return text.upper()
 
 
 def write_checkpoint(folder: Path, model: str, dtype: str) -> Path:

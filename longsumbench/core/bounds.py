@@ -164,7 +164,7 @@ FractionBelowOne = Annotated[float, Between(0, 1, open_high=True)]
 Percentage = Annotated[float, Between(0, 100)]
 Weight = Annotated[float, Between(0, 10**6)]
 Positive = Annotated[float, Between(0, 10**6, open_low=True)]
-Seconds = Annotated[float, Between(0, 10**6, open_low=True)]
+Seconds = Positive
 # Up to 19 years.
 Minutes = Annotated[float, Between(0, 10**7)]
 Resamples = Annotated[int, Between(100, 10**6)]

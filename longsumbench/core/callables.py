@@ -10,21 +10,32 @@ from longsumbench.files import digest
 
 # (text) → summary, or (text, query) → summary.
 Summarizer = Callable[..., object]
-# Values that a partial, an object or a function has.
-_HELD = ("args", "keywords", "__dict__", "__defaults__", "__kwdefaults__")
 _registered: dict[str, Summarizer] = {}
 
 
 def register_function(function: Summarizer) -> str:
     """Keep a function for this process, and return its name with a hash of what it is.
 
-    The hash covers its source, its defaults, what it closes over and the attributes of its object, as far as JSON has
-    them; of other functions there it covers the source, of other values the type. It does not cover what the function
-    finds elsewhere: global variables, imported modules, functions that it calls, files.
+    The hash covers its source, its defaults, the variables that it finds outside, and the attributes of its object, as far
+    as JSON has them. Of functions that it calls there it covers the source, of other values the type. It does not cover
+    what these find elsewhere, imported modules and files.
+
+    Raises:
+        UsageError: its source is not known.
     """
-    named = getattr(function, "func", function)  # of a partial
-    qualified = getattr(named, "__qualname__", type(named).__qualname__)
-    name = f"{qualified}@{digest(_content_of(function))[:8]}"
+    coded: Any = function if hasattr(function, "__code__") else type(function).__call__
+    owner = getattr(function, "__self__", function)  # of a method
+    attributes = getattr(owner, "__dict__", None)
+    try:
+        outside = inspect.getclosurevars(coded)
+        held = [outside.nonlocals, outside.globals, coded.__defaults__, coded.__kwdefaults__]
+        content = json.dumps([_describe(coded), attributes, held], default=_describe, skipkeys=True)
+    except (OSError, TypeError, ValueError) as error:
+        raise UsageError(
+            f"model={function!r} has no source that can be read ({error}): write a function into a file"
+        ) from error
+    qualified = getattr(function, "__qualname__", type(function).__qualname__)
+    name = f"{qualified}@{digest(content)[:8]}"
     _registered[name] = function
     return name
 
@@ -42,23 +53,7 @@ def registered_function(name: str | None) -> Summarizer:
     return _registered[name]
 
 
-def _content_of(function: Any) -> str:
-    """Return JSON of what makes a function what it is."""
-    coded = getattr(function, "func", function)  # of a partial
-    if not hasattr(coded, "__code__"):  # an object that can be called
-        coded = type(coded).__call__
-    held = [cell.cell_contents for cell in getattr(coded, "__closure__", None) or ()]
-    for holder in (function, getattr(function, "__self__", None), coded):
-        held += [getattr(holder, name, None) for name in _HELD]
-    return json.dumps([_describe(coded), held], default=_describe, skipkeys=True)
-
-
 def _describe(value: object) -> str:
-    """Return the source of a function; where there is none, its bytecode. Of something else, return its type."""
+    """Return the source of a function; of something else the type."""
     code = getattr(value, "__code__", None)
-    if code is None:
-        return type(value).__qualname__
-    try:
-        return inspect.getsource(code)
-    except OSError:
-        return f"{code.co_code.hex()} {code.co_names}"
+    return inspect.getsource(code) if code else type(value).__qualname__

@@ -4,9 +4,9 @@
     sessions as rows           {messages: [{role, content, tool_calls?}], id?, title?, summary?}: OpenAI's format
     ChatGPT's export           conversations.json: {mapping, current_node, title}; the path to the current node is read
 
-A session becomes an example of one document. Each turn is a section with the name of its role, or "tool: NAME" for what
-a tool returned. Content is text, or a list of blocks: text, tool_use, tool_result. Blank lines separate paragraphs, and
-line breaks end sentences. A call is a paragraph of the tool's name and its arguments, one a line.
+A session becomes an example of one document. A section is what one role says until another speaks, and has its name; of
+what a tool returned it is "tool". Content is text, or a list of blocks: text, tool_use, tool_result. Blank lines separate
+paragraphs, and line breaks end sentences. A call is a paragraph of the tool's name and its arguments, one a line.
 
 Thoughts, images and other blocks are left out and counted by their types. So are lines of Claude Code's logs that are no
 turn of the session: titles ("type": "summary"), subagents, summaries of earlier compactions, and other types.
@@ -14,10 +14,12 @@ turn of the session: titles ("type": "summary"), subagents, summaries of earlier
 
 import re
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator
+from contextlib import suppress
 from functools import partial
+from itertools import groupby
+from operator import itemgetter
 from pathlib import Path
-from typing import Any
 
 from longsumbench.core import Corpus, Document, Entry, Example, Row, Section, Source, Thinned
 from longsumbench.corpora.reading import fields
@@ -27,129 +29,112 @@ from longsumbench.errors import DataError
 from longsumbench.sentences import split_summary
 
 _ROLES = ("system", "developer", "user", "assistant", "tool", "function")
-_TEXTS = {"text", "input_text", "output_text", "code", "execution_output", "audio_transcription"}
-_CALLS = {"tool_use", "function"}
+_TEXTS = ("text", "input_text", "output_text", "code", "execution_output", "audio_transcription")
 _NO_TURN = ("isSidechain", "isCompactSummary")  # of Claude Code
 _BLANK_LINE = re.compile(r"\n\s*\n")
-
-
-class _Turns:
-    """The turns of a session, in the order in which they are added."""
-
-    def __init__(self) -> None:
-        self.sections: list[Section] = []
-        self.left_out: Counter[str] = Counter()
-        self._tools: dict[Any, str] = {}  # id of a call → name of the tool
-
-    def add(self, message: Row) -> None:
-        """Add a message with a role, or a line of Claude Code's logs.
-
-        Raises:
-            BadRow: its role is unknown, or a field has the wrong type.
-        """
-        if "role" not in message and "type" in message:
-            kind = message["type"]
-            if kind not in ("user", "assistant") or any(map(message.get, _NO_TURN)):
-                self.left_out[f"lines of type {kind}"] += 1
-                return
-            message = fields.object_in(message, "message")
-        role = fields.text_in(message, "role")
-        if role not in _ROLES:
-            raise fields.BadRow("unknown role", f"{role!r}; write one of {', '.join(_ROLES)}")
-        if role in ("tool", "function"):
-            role = self._tool_section(message.get("tool_call_id"), message.get("name"))
-        calls = fields.objects_in(message, "tool_calls", required=False)
-        self._add_section(role, [*_blocks_in(message), *calls])
-
-    def _add_section(self, name: str, blocks: Iterable[Any]) -> None:
-        text = "\n\n".join(map(self._text_of, blocks))
-        paragraphs = tuple(filter(None, map(split_summary, _BLANK_LINE.split(text))))
-        if paragraphs:
-            self.sections.append(Section(name, paragraphs))
-
-    def _text_of(self, block: Any) -> str:
-        """Return the text of a block; a tool's result is added as a section of its own."""
-        if not isinstance(block, dict):
-            return fields.text_in({"content": block}, "content")
-        kind = block.get("type", block.get("content_type"))
-        if kind in _TEXTS:
-            return fields.text_in(block, "text")
-        if kind in _CALLS:
-            call = block.get("function") or block
-            name = fields.text_in(call, "name")
-            self._tools[block.get("id")] = name
-            return _describe_call(name, call.get("input", call.get("arguments")))
-        if kind == "tool_result":
-            self._add_section(self._tool_section(block.get("tool_use_id")), _blocks_in(block))
-        else:
-            self.left_out[f"blocks of type {kind}"] += 1
-        return ""
-
-    def _tool_section(self, call: Any, name: str | None = None) -> str:
-        return f"tool: {name or self._tools.get(call, 'unknown')}"
-
-
-def _blocks_in(item: Row) -> list[Any]:
-    content = item.get("content") or ""
-    return content if isinstance(content, list) else [content]
-
-
-def _describe_call(tool: str, arguments: Any) -> str:
-    # those of OpenAI's format are JSON that a model wrote, which may be broken
-    if not isinstance(arguments, Mapping):
-        return f"{tool}: {arguments}"
-    return "\n".join([tool, *(f"{name}: {value}" for name, value in arguments.items())])
 
 
 def session_example(rows: Iterable[FileRow], identity: str) -> Thinned:
     """Turn the lines of a log, or one row that holds a session, into an Example.
 
     Raises:
-        BadRow: a message cannot be read, or none has text. Its `line` is set.
+        BadRow: a message cannot be read, or none has text. Its `line` is set if it is about one line.
     """
-    turns = _Turns()
+    left_out: Counter[str] = Counter()
+    turns: list[tuple[str, str]] = []
     row: Row = {}
     for line in rows:
         try:
             row = line.load()
-            for message in _messages_in(row):
-                turns.add(message)
-        except fields.BadRow as problem:
-            problem.line = line.line
+            for message in _messages_in(row, left_out):
+                role = message.get("role")
+                if role not in _ROLES:
+                    problem = f"{role!r}; write one of {', '.join(_ROLES)}"
+                    raise fields.BadRow("unknown role", problem)
+                turns += _turns_in(message, role, left_out)
+        except fields.BadRow as error:
+            error.line = line.line
             raise
-    if not turns.sections:
+    sections = []
+    for role, of_role in groupby(turns, itemgetter(0)):
+        text = "\n\n".join(text for _, text in of_role)
+        paragraphs = tuple(filter(None, map(split_summary, _BLANK_LINE.split(text))))
+        if paragraphs:
+            sections.append(Section(role, paragraphs))
+    if not sections:
         raise fields.BadRow("the session has no turn with text")
     facts = row if _holds_session(row) else {}
     title = fields.optional_in(facts, "title")
     references = fields.references_in([fields.any_text_in(facts, "summary") or ""])
     if facts.get("id") is not None:
         identity = fields.id_in(facts, "id")
-    document = Document(None, tuple(turns.sections))
-    return Thinned(Example(identity, title, None, (document,), references), turns.left_out)
+    document = Document(None, tuple(sections))
+    return Thinned(Example(identity, title, None, (document,), references), left_out)
 
 
 def _holds_session(row: Row) -> bool:
     return "messages" in row or "mapping" in row
 
 
-def _messages_in(row: Row) -> Sequence[Row]:
-    if "mapping" not in row:
-        return fields.objects_in(row, "messages") if "messages" in row else [row]
-    # ChatGPT's export is a tree of nodes: the way from the current one to the first
-    mapping, name = fields.object_in(row, "mapping"), row.get("current_node")
-    path: dict[str, Row] = {}
-    while name is not None:
-        if name in path or name not in mapping:
+def _messages_in(row: Row, left_out: Counter[str]) -> list[Row]:
+    """Return the messages of a session, or the one of a line; a line that is no turn is counted."""
+    if "mapping" in row:
+        return _current_path(row)
+    if "messages" in row:
+        return fields.objects_in(row, "messages")
+    if "role" in row or "type" not in row:
+        return [row]
+    if row["type"] in ("user", "assistant") and not any(map(row.get, _NO_TURN)):
+        return [fields.object_in(row, "message")]
+    left_out[f"lines of type {row['type']}"] += 1
+    return []
+
+
+def _current_path(row: Row) -> list[Row]:
+    """Return the messages of ChatGPT's export, a tree of nodes: from the first to the current one."""
+    nodes = dict(fields.object_in(row, "mapping"))
+    name = row.get("current_node")
+    messages: list[Row] = []
+    while True:
+        node = nodes.pop(f"{name}", None)
+        if not isinstance(node, dict):
             raise fields.BadRow("no way from current_node to the first message", f"{name!r}")
-        path[name] = fields.object_in(mapping, name)
-        name = path[name].get("parent")
-    messages = []
-    for node in reversed(path.values()):
         if message := node.get("message"):
-            content = fields.object_in(message, "content")
             author = fields.object_in(message, "author")
-            messages.append({**author, "content": content.get("parts", [content])})
-    return messages
+            content = fields.object_in(message, "content")
+            messages.insert(0, {**author, "content": content.get("parts", content)})
+        name = node.get("parent")
+        if name is None:
+            return messages
+
+
+def _turns_in(item: Row, role: str, left_out: Counter[str]) -> Iterator[tuple[str, str]]:
+    """Yield role and text of each block of a message, or of a tool's result; blocks without text are counted."""
+    content = item.get("content") or []
+    blocks = content if isinstance(content, list) else [content]
+    for call in fields.objects_in(item, "tool_calls", required=False):
+        blocks = [*blocks, {**fields.object_in(call, "function"), "type": "tool_use"}]
+    for block in blocks:
+        if not isinstance(block, dict):
+            yield role, fields.text_in({"content": block}, "content")
+            continue
+        kind = block.get("type", block.get("content_type"))
+        if kind in _TEXTS:
+            yield role, fields.text_in(block, "text")
+        elif kind == "tool_use":
+            yield role, _describe_call(fields.text_in(block, "name"), block)
+        elif kind == "tool_result":
+            yield from _turns_in(block, "tool", left_out)
+        else:
+            left_out[f"blocks of type {kind}"] += 1
+
+
+def _describe_call(tool: str, call: Row) -> str:
+    arguments = call.get("input", call.get("arguments"))
+    # those of OpenAI's format are JSON that a model wrote, which may be broken
+    if not isinstance(arguments, dict):
+        return f"{tool}: {arguments}"
+    return "\n".join([tool, *(f"{name}: {value}" for name, value in arguments.items())])
 
 
 def _sessions_source(path: Path) -> Source:
@@ -164,25 +149,25 @@ def _session_entries(path: Path, files: Iterable[Path], full: set[str]) -> Itera
         if "test" in full:
             return
         name = file.relative_to(root).as_posix().partition(".json")[0]
+        log = []
         try:
-            rows = list(read_file(file))
+            for row in read_file(file):
+                if _is_session(row):
+                    load = partial(session_example, [row], f"{name}-{row.line}")
+                    yield Entry("test", load, file, row.line)
+                else:
+                    log.append(row)
         except DataError as error:
             refuse = partial(fields.refuse_row, "the file cannot be read", f"{error}")
             yield Entry("test", refuse, file)
-            continue
-        if any(map(_is_session, rows)):
-            for row in rows:
-                load = partial(session_example, [row], f"{name}-{row.line}")
-                yield Entry("test", load, file)
-        else:
-            yield Entry("test", partial(session_example, rows, name), file)
+        if log:
+            yield Entry("test", partial(session_example, log, name), file)
 
 
 def _is_session(row: FileRow) -> bool:
-    try:
+    with suppress(fields.BadRow):
         return _holds_session(row.load())
-    except fields.BadRow:
-        return False
+    return False
 
 
 CORPUS = Corpus(

@@ -2,40 +2,31 @@
 
 The rank correlation of mean words and mean scores has an interval over examples: it says how stable the correlation of
 these systems is, if other examples were drawn. It does not say that other systems would show it. So the correlation must
-also be larger than those of 95 % of the random orders of as many systems.
+also be larger than those of 97.5 % of the random orders of as many systems.
 """
 
 from collections.abc import Sequence
-from typing import NamedTuple
 
 import numpy as np
 
 from longsumbench.leaderboards.seed_groups import ScoresOfRuns, SeedGroup, aligned_scores
-from longsumbench.metrics.aggregate import BOOTSTRAP_SEED, MEAN_RESAMPLES
+from longsumbench.metrics.aggregate import BOOTSTRAP_SEED, MEAN_RESAMPLES, Estimate
 from longsumbench.metrics.rank_statistics import percentile_interval, spearman
 from longsumbench.metrics.statistics import resampled_means
 from longsumbench.runs.record import RunRecord
 
-_FEWEST = 5  # of four systems, two of 24 orders have a correlation of 1 or -1: p = 0.08
+_FEWEST = 5  # of four systems, one of 24 orders has a correlation of 1: p = 0.04
 LENGTHS_APART = 1.5  # ratio of the longest outputs to the shortest, above which lengths differ
 _WEAK = 0.5  # a correlation that may be weaker is no order by length, however many systems have it
-_BY_CHANCE = 1.96  # × 1 / √(systems − 1): what 5 % of random orders exceed
+_BY_CHANCE = 1.96  # × 1 / √(systems − 1): what 2.5 % of random orders exceed
 
 
-class LengthOrder(NamedTuple):
-    """Spearman's rank correlation of the systems' mean words and mean ranking scores, and its 95 % interval.
+def order_by_length(rows: Sequence[SeedGroup], scores: ScoresOfRuns) -> Estimate | None:
+    """Return Spearman's rank correlation of the mean words and mean scores of the ranked rows, with its interval.
 
     The interval is over examples: the scores are drawn, the words are the means of all examples.
-    """
 
-    correlation: float
-    low: float
-    high: float
-
-
-def order_by_length(rows: Sequence[SeedGroup], scores: ScoresOfRuns) -> LengthOrder | None:
-    """Correlate words and scores of the ranked rows; None unless their order is shown to be that of their lengths.
-
+    None unless the order of the rows is shown to be that of their lengths.
     It is not shown for fewer than five rows, for lengths that hardly differ, or if scores or lengths are missing.
     """
     ranked = [row for row in rows if row.ranked]
@@ -54,8 +45,6 @@ def order_by_length(rows: Sequence[SeedGroup], scores: ScoresOfRuns) -> LengthOr
     means = resampled_means(of_rows, MEAN_RESAMPLES, BOOTSTRAP_SEED)
     correlations = spearman(words, np.vstack([of_rows.mean(axis=0), means]))
     low, high = percentile_interval(correlations, None)
-    is_strong = low > _WEAK or high < -_WEAK
-    by_chance = _BY_CHANCE / np.sqrt(len(words) - 1)
-    if not is_strong or abs(correlations[0]) < by_chance:
+    if low < _WEAK or correlations[0] < _BY_CHANCE / np.sqrt(len(words) - 1):
         return None
-    return LengthOrder(float(correlations[0]), low, high)
+    return Estimate(float(correlations[0]), low, high)

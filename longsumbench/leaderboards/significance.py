@@ -20,9 +20,9 @@ import numpy as np
 from longsumbench.errors import DataError
 from longsumbench.leaderboards import comparability, seed_groups
 from longsumbench.leaderboards.learned import judge_learning
-from longsumbench.leaderboards.length_order import LengthOrder, order_by_length
+from longsumbench.leaderboards.length_order import order_by_length
 from longsumbench.metrics import statistics
-from longsumbench.metrics.aggregate import ScoreTable, read_score_table
+from longsumbench.metrics.aggregate import Estimate, ScoreTable, read_score_table
 from longsumbench.runs.record import RunRecord, measured_mean
 from longsumbench.runs.results import Results
 
@@ -265,7 +265,7 @@ class ComparableRows:
 
     rows: tuple[seed_groups.SeedGroup, ...]
     tests: AgainstBest = UNTESTED
-    length_order: LengthOrder | None = None
+    length_order: Estimate | None = None
 
     @property
     def zero_shot(self) -> bool:

@@ -25,7 +25,7 @@ from longsumbench.core import (
     count_words,
     word_pattern,
 )
-from longsumbench.errors import UsageError
+from longsumbench.errors import MissingSplit, UsageError
 from longsumbench.modeling.ranking import rank, similarities
 from longsumbench.sentences import sentence_key
 
@@ -158,8 +158,15 @@ def extract_length(
     return mean
 
 
-def mean_target_words(train: Split) -> int:
-    """Return the mean length of the first references in words, at least 1."""
+def mean_target_words(train: Split | None, others: str = "") -> int:
+    """Return the mean length of the first references in words, at least 1.
+
+    Raises:
+        MissingSplit: there are no training texts. The message names other values of `model.length`.
+    """
+    if not train:
+        advice = f"choose model.length=<words>{others}"
+        raise MissingSplit(f"model.length=train needs a train split: {advice}")
     return max(1, round(fmean(train.reference_words)))
 
 

@@ -36,8 +36,8 @@ def run(
         run(model=my_summarizer, dataset="aclsum")
 
     A function, (text, query) → summary or (text) → summary, is called in this process. Another function is another run,
-    by a hash of its source, its defaults and what it closes over. What it finds elsewhere is not covered: global
-    variables, imported modules, functions that it calls, files. After a change there, add `overwrite=True`.
+    by a hash of its source, its defaults, and the variables and functions outside that it names. What these functions
+    use, imported modules and files are not covered: after a change there, add `overwrite=True`.
 
     Args:
         config: the `config.yaml` of a run; `settings` change it.

@@ -313,14 +313,14 @@ def describe_survival(rows: Sequence[SeedGroup]) -> str:
 
 
 def describe_length_order(comparable: ComparableRows, part: str = "f") -> str:
-    """Return a line if the order of the ranked rows is shown to follow the length of their outputs, or to reverse it."""
+    """Return a line if the order of the ranked rows is shown to follow the length of their outputs."""
     order = comparable.length_order
     if order is None or part != "f":
         return ""
     score = heading_of(comparable.rows[0].first.evaluation.ranked_by)
     return (
         f"The order of the systems follows the length of their outputs: rank correlation of words and {score} "
-        f"{order.correlation:.2f} ({order.low:.2f} to {order.high:.2f} over examples). "
+        f"{order.mean:.2f} ({order.low:.2f} to {order.high:.2f} over examples). "
         "See precision and recall: --columns lengths."
     )
 

@@ -22,7 +22,7 @@ from longsumbench.core import (
     settings_deciding,
     texts_to_rank,
 )
-from longsumbench.errors import MissingSplit, UsageError
+from longsumbench.errors import UsageError
 from longsumbench.modeling.extraction import (
     ScoredSpans,
     chosen_sentences,
@@ -45,12 +45,7 @@ class FixedLength(System):
     def prepare(self, context: FitContext) -> None:
         """Learn the mean length of the training targets if `model.length=train`."""
         if self.config.length == "train":
-            train = context.train
-            if train is None or len(train) == 0:
-                raise MissingSplit(
-                    "model.length=train needs a train split: choose model.length=<words> or =reference"
-                )
-            self.state.target_words = mean_target_words(train)
+            self.state.target_words = mean_target_words(context.train, " or =reference")
 
     def ledgers(self, example: Example) -> tuple[Truncation | None, None]:
         """Return the ledger of the example's summary, which is cheap to make."""

@@ -1,13 +1,11 @@
 """Settings of programs and of functions of Python (`model.*`)."""
 
-import re
 import shlex
 from dataclasses import dataclass
 from typing import Annotated, Any
 
 from longsumbench.core import (
     AskedWords,
-    Between,
     Count,
     Decoding,
     OneOf,
@@ -17,19 +15,12 @@ from longsumbench.core import (
     Text,
     setting,
 )
-from longsumbench.errors import UsageError, did_you_mean
-from longsumbench.models.command.programs import hash_files, version_of
+from longsumbench.errors import UsageError
+from longsumbench.models.command.programs import PLACEHOLDER, hash_files, version_of
 
 _Input = Annotated[str, OneOf("text", "json")]
-_Programs = Annotated[int, Between(1, 1_000)]
 
-# For `decode.failed`.
-_DECIDED_BY = frozenset({"decode"})
-_PLACEHOLDERS = ("file", "output", "words", "query")
-# Not ${name} of a shell or JavaScript, and not {{name}}.
-_PLACEHOLDER_PATTERN = re.compile(r"(?<![${])\{(\w+)\}")
-# A query elsewhere could become code, as in sh -c 'grep {query}'.
-_QUERY_WORD = re.compile(r"(--?[\w-]+=)?\{query\}")
+_PLACEHOLDERS = ("file", "output", "words")
 
 
 @dataclass
@@ -40,7 +31,7 @@ class CommandConfig(SystemConfig):
     command: Text | None = setting(
         None,
         "the program and its arguments; {file}: a file with the text (else standard input) | {output}: a file for the"
-        " summary (else standard output) | {words}: length to ask for | {query}",
+        " summary (else standard output) | {words}: length to ask for",
     )
     version_command: Text | None = setting(
         None, "a command that prints the program's version, which is part of the run's id"
@@ -60,26 +51,23 @@ class CommandConfig(SystemConfig):
         "bytes",
         decides="nothing",
     )
-    parallel: _Programs = setting(1, "programs at once", "programs", decides="nothing")
+    parallel: Count = setting(1, "programs at once", "programs", decides="nothing")
 
-    decided_by = _DECIDED_BY
+    decided_by = frozenset({"decode"})  # `decode.failed`
 
     @property
     def words(self) -> list[str]:
         """The words of the command; no shell reads them.
 
         Raises:
-            UsageError: there is no command.
+            UsageError: there is no command, or it has a quote that is not closed.
         """
-        if self.command is None or not self.command.strip():
-            raise UsageError(
-                "model.command is missing: give a program and its arguments, as in model.command='my_tool {file}'"
-            )
         return _split_command("command", self.command)
 
-    def uses(self, placeholder: str) -> bool:
-        """Return True if the command has a placeholder."""
-        return placeholder in _PLACEHOLDER_PATTERN.findall(self.command or "")
+    @property
+    def placeholders(self) -> list[str]:
+        """The names in braces that the command has."""
+        return PLACEHOLDER.findall(self.command or "")
 
     def program(self) -> dict[str, Any]:
         """Return the version that the program prints, and the hashes of its file and of files that are words.
@@ -99,35 +87,27 @@ class CommandConfig(SystemConfig):
 
     def without_effect(self, train: Recipe, decode: Decoding) -> set[str]:
         """Return the length if the program is not asked for one."""
-        return set() if self.uses("words") else {"length"}
+        return set() if "words" in self.placeholders else {"length"}
 
     def __post_init__(self) -> None:
-        if not self.command:
-            return
-        for word in self.words:
-            for name in _PLACEHOLDER_PATTERN.findall(word):
-                if name not in _PLACEHOLDERS:
-                    suggestion = did_you_mean(name, _PLACEHOLDERS)
-                    raise UsageError(
-                        f"model.command has {{{name}}}{suggestion}: it may have {{file}}, {{output}}, {{words}}, {{query}}"
-                    )
-            if "{query}" in word and not _QUERY_WORD.fullmatch(word):
+        for name in self.placeholders:
+            if name not in _PLACEHOLDERS:
                 raise UsageError(
-                    f"model.command has {{query}} within '{word}', where it could become code: write it as a word of its"
-                    " own, or as --option={query}"
+                    f"model.command has {{{name}}}: it may have {{file}}, {{output}} and {{words}}; other braces need a"
+                    f" blank, as in {{ {name} }}"
                 )
 
 
-def fill_placeholders(word: str, values: dict[str, str]) -> str:
-    """Return a word of a command with values instead of its placeholders; values are not read again."""
-    return _PLACEHOLDER_PATTERN.sub(lambda match: values[match[1]], word)
-
-
-def _split_command(name: str, command: str) -> list[str]:
+def _split_command(name: str, command: str | None) -> list[str]:
     try:
-        return shlex.split(command)
+        words = shlex.split(command or "")
     except ValueError as error:
         raise UsageError(f"model.{name}={command} cannot be read ({error}): close it") from error
+    if not words:
+        raise UsageError(
+            f"model.{name} is missing: give a program and its arguments, as in model.{name}='my_tool {{file}}'"
+        )
+    return words
 
 
 @dataclass
@@ -138,4 +118,4 @@ class FunctionConfig(SystemConfig):
     function: Text | None = setting(
         None, "its name and a hash of its source; run(model=function) sets it"
     )
-    decided_by = _DECIDED_BY
+    decided_by = frozenset({"decode"})  # `decode.failed`

@@ -6,16 +6,16 @@ Output goes to files, not pipes: a child that outlives the program cannot make u
 """
 
 import os
+import re
 import shutil
-import signal
 import time
 from collections.abc import Sequence
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cache
 from pathlib import Path
 from subprocess import DEVNULL, PIPE, Popen, TimeoutExpired
-from tempfile import TemporaryFile
+from tempfile import TemporaryDirectory, TemporaryFile
 from threading import Event
 from typing import IO
 
@@ -23,6 +23,8 @@ from longsumbench.errors import EnvironmentProblem
 from longsumbench.files import hash_regular, open_regular
 from longsumbench.formatting import escape_line
 
+# Not ${name} of a shell or JavaScript, and not {{name}}.
+PLACEHOLDER = re.compile(r"(?<![${])\{(\w+)\}")
 _SECONDS_BETWEEN_CHECKS = 0.1  # at the size of the outputs
 _QUOTED_BYTES = 300  # of standard error
 # Waits until its pipe is closed, also because this process was killed; then kills the group of a program.
@@ -34,32 +36,124 @@ class _ProgramFault(Exception):
 
 
 @dataclass(frozen=True)
-class ProgramLimits:
-    """What a program may take for one text: seconds, and bytes of each output."""
+class Program:
+    """A program with its arguments and limits.
 
-    seconds: float
-    size: int
+    Attributes:
+        words: the program and its arguments, with placeholders.
+        seconds: how long it may run.
+        size: most bytes that it may write.
+        stopped: is set to end it early.
+    """
 
+    words: Sequence[str]
+    seconds: float = 60.0
+    size: int = 10_000
+    stopped: Event = field(default_factory=Event)
 
-_OF_VERSION = ProgramLimits(60.0, 10_000)
+    def write(self, text: str, num_words: str = "") -> str:
+        """Return what the program writes about a text, without blanks at the ends.
+
+        Its whole process group is killed when it ends, at a limit, if `stopped` is set, and if this process dies.
+
+        Args:
+            text: its standard input or, if it has the placeholder, the content of {file}.
+            num_words: for {words}.
+
+        Raises:
+            EnvironmentProblem: it cannot start, exceeds a limit, fails, or writes no text.
+        """
+        placeholders = PLACEHOLDER.findall(" ".join(self.words))
+        with (
+            TemporaryDirectory(prefix="longsumbench-", ignore_cleanup_errors=True) as folder,
+            TemporaryFile() as errors,
+        ):
+            source = Path(folder, "text.txt")
+            output = Path(folder, "summary.txt")
+            source.write_text(text, encoding="utf-8", errors="replace")
+            values = {"file": f"{source}", "output": f"{output}", "words": num_words}
+            words = [
+                PLACEHOLDER.sub(lambda match: values.get(match[1], match[0]), word)
+                for word in self.words
+            ]
+            try:
+                with (
+                    open(os.devnull if "file" in placeholders else source, "rb") as stdin,
+                    open(os.devnull if "output" in placeholders else output, "wb") as stdout,
+                ):
+                    program = Popen(  # noqa: S603 - the user's command, without a shell
+                        words, stdin=stdin, stdout=stdout, stderr=errors, start_new_session=True
+                    )
+            except OSError as error:
+                raise EnvironmentProblem(f"'{words[0]}' cannot be started ({error})") from error
+            try:
+                self._wait(program, output, errors)
+                return self._read(output)
+            except _ProgramFault as fault:
+                raise EnvironmentProblem(f"'{words[0]}' {fault}{_last_line(errors)}") from fault
+
+    def _wait(self, program: Popen[bytes], output: Path, errors: IO[bytes]) -> None:
+        """Wait until a program ends, check how, and kill what is left of its group."""
+        deadline = time.monotonic() + self.seconds
+        watcher = ["/bin/sh", "-c", _WATCHER, "sh", str(program.pid)]
+        try:
+            with Popen(watcher, stdin=PIPE, stderr=DEVNULL, start_new_session=True):  # noqa: S603 - no text is in it
+                while program.returncode is None:
+                    with suppress(TimeoutExpired):
+                        program.wait(_SECONDS_BETWEEN_CHECKS)
+                    size = os.fstat(errors.fileno()).st_size
+                    with suppress(OSError):
+                        size = max(size, output.stat().st_size)
+                    if size > self.size:
+                        raise _ProgramFault(
+                            f"wrote more than {self.size:,} bytes (model.output_limit)"
+                        )
+                    if self.stopped.is_set():
+                        raise _ProgramFault("was interrupted")
+                    if time.monotonic() > deadline:
+                        raise _ProgramFault(
+                            f"was not done after {self.seconds:g} seconds (model.timeout_seconds)"
+                        )
+        finally:
+            program.kill()  # if there is no watcher
+            program.wait()
+        code = program.returncode
+        if code:
+            kind = "exit code" if code > 0 else "signal"
+            raise _ProgramFault(f"ended with {kind} {abs(code)}")
+
+    def _read(self, output: Path) -> str:
+        try:
+            with open_regular(output) as file:
+                text = file.read().decode("utf-8-sig").strip()
+        except OSError as error:
+            raise _ProgramFault("wrote no file {output}") from error
+        except UnicodeDecodeError as error:
+            raise _ProgramFault("wrote bytes that are not UTF-8") from error
+        if not text or "\0" in text:
+            raise _ProgramFault(f"wrote {'binary data' if text else 'nothing'}")
+        return text
 
 
 def hash_files(words: Sequence[str]) -> dict[str, str]:
     """Return word → SHA-256 of the program's file, and of files that are further words of a command.
 
     Raises:
-        EnvironmentProblem: there is no such program.
+        EnvironmentProblem: there is no such program, or a file cannot be read.
     """
     program = shutil.which(words[0])
     if program is None:
         raise EnvironmentProblem(
             f"there is no program '{words[0]}' that can be run here (model.command): install it, or give its path"
         )
-    paths = {words[0]: program}
-    for word in words[1:]:
-        if os.path.isfile(word):
-            paths[word] = word
-    return {word: hash_regular(Path(path)) for word, path in paths.items()}
+    paths = {word: word for word in words if os.path.isfile(word)}
+    paths[words[0]] = program
+    try:
+        return {word: hash_regular(Path(path)) for word, path in paths.items()}
+    except OSError as error:
+        raise EnvironmentProblem(
+            f"model.command has a file that cannot be read: {error}"
+        ) from error
 
 
 @cache
@@ -70,104 +164,9 @@ def version_of(words: tuple[str, ...]) -> str:
         EnvironmentProblem: it prints nothing, or fails.
     """
     try:
-        return run_program(words, "", _OF_VERSION, Event())
+        return Program(words).write("")
     except EnvironmentProblem as problem:
         raise EnvironmentProblem(f"model.version_command: {problem}") from problem
-
-
-def run_program(
-    words: Sequence[str],
-    text: str,
-    limits: ProgramLimits,
-    stopped: Event,
-    output: Path | None = None,
-) -> str:
-    """Return what a program writes, without blanks at the ends.
-
-    Its whole process group is killed when it ends, at a limit, if `stopped` is set, and if this process dies.
-
-    Args:
-        words: the program and its arguments.
-        text: its standard input.
-        limits: of time and size.
-        stopped: is set to end it early.
-        output: the file that it writes; None: its standard output.
-
-    Raises:
-        EnvironmentProblem: it cannot start, exceeds a limit, fails, or writes no text.
-    """
-    with TemporaryFile() as source, TemporaryFile() as written, TemporaryFile() as errors:
-        source.write(text.encode(errors="replace"))
-        source.seek(0)
-        try:
-            program = Popen(  # noqa: S603 - the user's command, without a shell
-                words, stdin=source, stdout=written, stderr=errors, start_new_session=True
-            )
-        except (OSError, ValueError) as error:
-            raise EnvironmentProblem(f"'{words[0]}' cannot be started ({error})") from error
-        try:
-            _wait(program, limits, stopped, (written, errors))
-            return _read_output(written, output, limits.size)
-        except _ProgramFault as fault:
-            raise EnvironmentProblem(f"'{words[0]}' {fault}{_last_line(errors)}") from fault
-
-
-def _wait(
-    program: Popen[bytes], limits: ProgramLimits, stopped: Event, outputs: Sequence[IO[bytes]]
-) -> None:
-    """Wait until a program ends, check how, and kill what is left of its group."""
-    deadline = time.monotonic() + limits.seconds
-    watcher = ["/bin/sh", "-c", _WATCHER, "sh", str(program.pid)]
-    try:
-        with Popen(watcher, stdin=PIPE, stderr=DEVNULL, start_new_session=True):  # noqa: S603 - no text is in it
-            while program.returncode is None:
-                with suppress(TimeoutExpired):
-                    program.wait(_SECONDS_BETWEEN_CHECKS)
-                _check_limits(program, limits, deadline, outputs)
-                if stopped.is_set():
-                    raise _ProgramFault("was interrupted")
-    finally:
-        program.kill()  # if there is no watcher
-        program.wait()
-    code = program.returncode
-    if code < 0:
-        raise _ProgramFault(f"was ended by signal {-code} ({signal.strsignal(-code)})")
-    if code:
-        raise _ProgramFault(f"ended with exit code {code}")
-
-
-def _check_limits(
-    program: Popen[bytes], limits: ProgramLimits, deadline: float, outputs: Sequence[IO[bytes]]
-) -> None:
-    if any(os.fstat(file.fileno()).st_size > limits.size for file in outputs):
-        raise _ProgramFault(f"wrote more than {limits.size:,} bytes (model.output_limit)")
-    if program.returncode is None and time.monotonic() > deadline:
-        raise _ProgramFault(
-            f"was not done after {limits.seconds:g} seconds (model.timeout_seconds)"
-        )
-
-
-def _read_output(written: IO[bytes], output: Path | None, size: int) -> str:
-    """Return the text in the file that a program wrote, or in its standard output."""
-    name = "its standard output"
-    written.seek(0)
-    content = written.read()
-    if output is not None:
-        name = "{output}"
-        try:
-            with open_regular(output) as file:
-                content = file.read(size + 1)
-        except OSError as error:
-            raise _ProgramFault("wrote no file {output}") from error
-    if len(content) > size:
-        raise _ProgramFault(f"wrote more than {size:,} bytes (model.output_limit)")
-    try:
-        text = content.decode("utf-8-sig").strip()
-    except UnicodeDecodeError as error:
-        raise _ProgramFault(f"wrote bytes that are not UTF-8 to {name}") from error
-    if not text or "\0" in text:
-        raise _ProgramFault(f"wrote {'binary data' if text else 'nothing'} to {name}")
-    return text
 
 
 def _last_line(errors: IO[bytes]) -> str:

@@ -112,6 +112,7 @@ def words_of(model: str, key: str, value: str, folder: Path) -> list[str]:
         "pagesum": ["model.init=random"],
         "seq2seq": [f"model.checkpoint={tiny_checkpoint()}"],
         "prompt": SERVER.split(),
+        "command": ["model.command=cat"],
     }
     data = ["dataset=jsonl", f"dataset.path={folder}"]
     return [f"model={model}", *data, *needed.get(model, []), f"{key}={value}"]

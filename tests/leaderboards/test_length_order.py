@@ -22,17 +22,16 @@ ROUGE = (39.5, 37.1, 30.8, 17.7, 21.4, 17.5)
 COLUMNS = {"R-1\nprecision", "R-1\nrecall"}
 
 
-def block_of(
-    words: Sequence[float], means: Sequence[float], noise: float = 1.0, examples: int = 60
-) -> ComparableRows:
+def block_of(words: Sequence[float], means: Sequence[float], noise: float = 1.0) -> ComparableRows:
     """Return rows whose scores of examples differ from their means by chance, but not in the mean."""
-    draw, runs, scores = np.random.default_rng(1), [], {}
+    draw = np.random.default_rng(1)
+    names = [str(number) for number in range(60)]
+    runs, scores = [], {}
     for place, (length, mean) in enumerate(zip(words, means, strict=True)):
-        facts = OutputFacts(examples, examples, examples, 0, words=length, reference_words=857.0)
+        facts = OutputFacts(60, 60, 60, 0, words=length, reference_words=857.0)
         run = record(f"system{place}", mean, outputs=facts)
-        errors = draw.normal(0, noise, examples)
+        errors = draw.normal(0, noise, 60)
         values = (mean + errors - errors.mean()) / 100
-        names = [str(number) for number in range(examples)]
         scores[run.run_id] = ScoreTable(names, {"rougeLsum_f": values})
         runs.append(run)
     (block,) = comparable_rows(runs, scores)
@@ -45,19 +44,16 @@ def test_an_order_by_length_is_said_and_shown() -> None:
     assert block.length_order is not None
     correlation, low, high = block.length_order
     assert correlation == pytest.approx(scipy.stats.spearmanr(WORDS, ROUGE).statistic)
-    # In some samples the last two, 0.2 apart, change places
     assert (round(low, 2), round(high, 2)) == (0.83, 0.94)
     notes = footnotes(block, {"rougeLsum"})
     assert any("of words and R-Lsum 0.94 (0.83 to 0.94 over examples)" in line for line in notes)
     assert describe_lengths(block.rows) not in notes
-    assert not any("rank correlation" in line for line in footnotes(block, set(), "r"))
     headings = leaderboard_block(block, [block]).columns
     assert set(headings) >= COLUMNS
     assert headings.count("words /\nreference") == 1
 
 
 NO_ORDER: Mapping[str, tuple[Sequence[float], Sequence[float], float]] = {
-    "four systems": (WORDS[:4], ROUGE[:4], 1.0),
     "five systems, one pair of which is not in order": (WORDS[:5], ROUGE[:5], 1.0),
     "another order": (WORDS, (20, 39, 25, 30, 18, 31), 1.0),
     "lengths that hardly differ": ([100 + words / 20 for words in WORDS], ROUGE, 1.0),
@@ -77,11 +73,10 @@ def test_no_order_is_claimed_without_evidence(case: str) -> None:
 
 @pytest.mark.parametrize("systems", [5, 6, 7])
 def test_few_random_orders_have_such_a_correlation(systems: int) -> None:
-    """What is required, 1.96 / √(systems − 1), is exceeded by at most 5 % of all orders of so many systems."""
+    """What is required, 1.96 / √(systems − 1), is exceeded by at most 2.5 % of all orders of so many systems."""
     orders = np.array(list(permutations(range(systems))), dtype=float)
-    correlations = spearman(orders, orders[0])
-    is_as_large = np.abs(correlations) >= 1.96 / np.sqrt(systems - 1)
-    assert 0.01 < is_as_large.mean() <= 0.05
+    is_as_large = spearman(orders, orders[0]) >= 1.96 / np.sqrt(systems - 1)
+    assert is_as_large.mean() <= 0.025
 
 
 def test_lengths_are_a_group_of_columns() -> None:
