@@ -45,7 +45,6 @@ _ALIASES = {
     "novel_trigrams": "novel_ngrams_3",
     "memory": "peak_memory_gb",
 }
-_SURVIVAL_HEADINGS = {SURVIVAL: "facts\nright", f"{SURVIVAL}_wrong": "facts\nwrong"}
 # Name of a group → its columns
 COLUMN_GROUPS = {"lengths": ("length", "rouge1_p", "rouge1_r")}
 _VALUES_SHOWN = 4  # of a setting in a cell
@@ -78,9 +77,7 @@ def _count_column(name: str) -> Column:
 
 def _measure_column(name: str, part: str) -> Column:
     """Return the column of a type of ROUGE or a measure; `part` of ROUGE is what the rows have as F."""
-    heading = {**ROUGE_HEADINGS, **MEASURE_HEADINGS, **_SURVIVAL_HEADINGS}.get(
-        name, name.replace("_", "_\n")
-    )
+    heading = {**ROUGE_HEADINGS, **MEASURE_HEADINGS}.get(name, name.replace("_", "_\n"))
     group = f"ROUGE {ROUGE_PARTS[part]}" if name in ROUGE_HEADINGS else ""
     if name.startswith((PLANTED, SURVIVAL)):
         group = "facts stated wrong" if name.endswith("_wrong") else "facts stated right"

@@ -57,8 +57,6 @@ _CHECKPOINT_COLUMNS = ("price", "parameters", "context", "released", "prompt", "
 # Left out after scores that do not rank
 _FIRST_LEFT_OUT = ("seconds", "source_copied", "source_seen", "seeds", "seed", "length")
 _PICTURES = ("recall", "survival", "oracle-recall", "lengths")
-# Shown if facts are planted in natural texts
-_SURVIVAL_COLUMNS = (SURVIVAL, f"{SURVIVAL}_wrong", f"{SURVIVAL}_range")
 _RECALL_PICTURES = (
     ("recall", "planted facts that the summaries state right", recall_lines, facts_figure),
     ("survival", "planted facts that survive, by place and kind", survival_lines, survival_figure),
@@ -124,11 +122,11 @@ def _choose_columns(
         return columns, columns[:1:-1]
     numbers = list(numbers_shown([row.first for row in rows]))
     facts = _CHECKPOINT_COLUMNS if any(map(has_system_facts, runs)) else ()
-    survival = [name for name in _SURVIVAL_COLUMNS if SURVIVAL in all_columns]
+    bounds = [f"{SURVIVAL}_range"] if SURVIVAL in numbers else []
     # If length decides the order, it stands next to the scores
     lengths = COLUMN_GROUPS["lengths"] if comparable.length_order else ()
-    shown_columns = (*survival, *numbers, *lengths, *facts, *_COST)
-    shown = dict.fromkeys((*_WHO, seeds_column(rows), *shown_columns))
+    scores = (*bounds, *numbers, *lengths)
+    shown = dict.fromkeys((*_WHO, seeds_column(rows), *scores, *facts, *_COST))
     # The score that ranks is never left out
     unranked = [name for name in reversed(numbers) if name != runs[0].evaluation.ranked_by]
     optional = (*unranked, *_FIRST_LEFT_OUT, *_CHECKPOINT_COLUMNS)

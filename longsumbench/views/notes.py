@@ -13,7 +13,6 @@ from longsumbench.leaderboards.comparability import (
     PLANTED,
     ROUGE_HEADINGS,
     ROUGE_PARTS,
-    SURVIVAL,
     heading_of,
 )
 from longsumbench.leaderboards.length_order import LENGTHS_APART
@@ -75,7 +74,6 @@ def footnotes(comparable: ComparableRows, columns: Set[str], part: str = "f") ->
         describe_unlearned(rows),
         describe_length_order(comparable, part) or describe_lengths(rows, part),
         describe_equal(rows),
-        describe_survival(rows),
         *_about_outputs(runs),
     ]
     origins = dict.fromkeys(run.imported.origin for run in runs if run.imported)
@@ -296,19 +294,6 @@ def describe_lengths(rows: Sequence[SeedGroup], part: str = "f") -> str:
         f"Lengths differ: outputs have {shortest:.2f} ({ratios[shortest]}) to {longest:.2f} "
         f"({ratios[longest]}) times the words of the references. F1 may then rank by length: "
         "see precision and recall (rouge1_p, rouge1_r, … in the CSV)."
-    )
-
-
-def describe_survival(rows: Sequence[SeedGroup]) -> str:
-    """Name the rows that are not shown to state more planted facts than random sentences of their length."""
-    labels = []
-    for row in rows:
-        stated = row.numbers.get(SURVIVAL)
-        random = row.numbers.get(f"{SURVIVAL}_random")
-        if stated and random and not stated.low > random.mean:
-            labels.append(row.label)
-    return _list_names(
-        "Not shown to state more planted facts than random sentences with as many words", labels
     )
 
 

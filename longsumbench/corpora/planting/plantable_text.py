@@ -1,10 +1,11 @@
 """An example's text as a place for further sentences: how it is written, who speaks, and the gaps between its sentences."""
 
 import re
-from collections.abc import Sequence
+from collections import defaultdict
+from collections.abc import Collection, Iterable
 from dataclasses import replace
 from itertools import chain
-from operator import itemgetter
+from operator import attrgetter
 from typing import NamedTuple
 
 from longsumbench.core import Example, word_pattern
@@ -13,16 +14,15 @@ from longsumbench.core import Example, word_pattern
 _SPEAKER = re.compile(r"([^\W\d_][\w .'()/-]{0,39}): ")
 # Those who state facts in a session of an agent; its tools do not.
 _USER = "user"
-_ROLES = (_USER, "assistant")
+_ROLES = {_USER, "assistant"}
 
 
 class _Gap(NamedTuple):
-    """A place behind a sentence: the words before it, and the numbers of section, paragraph and sentence."""
+    """A place behind a sentence: the words and the sentences before it, and the name of its section."""
 
     words: int
-    section: int
-    paragraph: int
-    sentence: int
+    sentences: int
+    section: str | None
 
 
 class PlacedSentence(NamedTuple):
@@ -46,62 +46,61 @@ class PlantableText:
 
     def __init__(self, example: Example) -> None:
         self.example = example
-        self.speakers = _speakers_in(example)
-        self._sections = list(chain.from_iterable(item.sections for item in example.documents))
+        sections = list(chain.from_iterable(item.sections for item in example.documents))
+        has_roles = any(section.name in _ROLES for section in sections)
+        self.speakers = [] if has_roles else _speakers_in(example)
         self.register = "meeting" if self.speakers else "prose"
-        has_roles = any(section.name in _ROLES for section in self._sections)
         if has_roles:
             self.register = "session"
-            self.speakers = []
         pattern = word_pattern(example.source_text())
         self._gaps: list[_Gap] = []
         words_before: dict[str, int] = {}
-        words = 0
-        for number, section in enumerate(self._sections):
-            for place, paragraph in enumerate(section.paragraphs):
-                for index, sentence in enumerate(paragraph, start=1):
+        words = number = 0
+        for section in sections:
+            for paragraph in section.paragraphs:
+                for place, sentence in enumerate(paragraph, start=1):
                     words_before[sentence] = words
                     words += len(pattern.findall(sentence))
-                    is_end = index == len(paragraph)
-                    if is_end or self.register == "prose":
-                        self._gaps.append(_Gap(words, number, place, index))
+                    number += 1
+                    # A turn is not interrupted
+                    if self.register == "prose" or place == len(paragraph):
+                        self._gaps.append(_Gap(words, number, section.name))
         if has_roles:
-            self._gaps = self._gaps_of(_ROLES)
-        self._gaps_of_users = self._gaps_of((_USER,)) or self._gaps
+            self._gaps = self._gaps_in(_ROLES)
         self._num_words = max(1, words)
         self.positions = {
             sentence: before / self._num_words for sentence, before in words_before.items()
         }
 
-    def _gaps_of(self, names: Sequence[str]) -> list[_Gap]:
-        return [gap for gap in self._gaps if self._sections[gap.section].name in names]
+    def _gaps_in(self, names: Collection[str | None]) -> list[_Gap]:
+        return [gap for gap in self._gaps if gap.section in names]
 
-    def with_sentences(self, placed: Sequence[PlacedSentence]) -> Example:
+    def with_sentences(self, placed: Iterable[PlacedSentence]) -> Example:
         """Return the example with further sentences, none before the first one."""
-        in_order = []
-        for share, sentence, is_instruction in placed:
+        of_users = self._gaps_in({_USER}) or self._gaps
+        added: dict[int, list[str]] = defaultdict(list)
+        for share, sentence, is_instruction in sorted(placed, key=attrgetter("share")):
             words = share * self._num_words
-            gaps = self._gaps_of_users if is_instruction else self._gaps
+            gaps = of_users if is_instruction else self._gaps
             gap = min(gaps, key=lambda gap: abs(gap.words - words))
-            in_order.append((gap, share, sentence))
-        in_order.sort(key=itemgetter(0, 1))
-        sections = []
-        for section in self._sections:
-            sections.append([list(paragraph) for paragraph in section.paragraphs])
-        # The last comes first, so that the numbers of the others stay.
-        for gap, _, sentence in reversed(in_order):
-            paragraphs = sections[gap.section]
-            if self.register == "prose":
-                paragraphs[gap.paragraph].insert(gap.sentence, sentence)
-            else:
-                paragraphs.insert(gap.paragraph + 1, [sentence])
-        changed = iter(sections)
+            added[gap.sentences].append(sentence)
+        number = 0
         documents = []
         for document in self.example.documents:
-            replaced = []
+            sections = []
             for section in document.sections:
-                replaced.append(replace(section, paragraphs=tuple(map(tuple, next(changed)))))
-            documents.append(replace(document, sections=tuple(replaced)))
+                paragraphs: list[tuple[str, ...]] = []
+                for paragraph in section.paragraphs:
+                    extended: list[str] = []
+                    for sentence in paragraph:
+                        number += 1
+                        extended += [sentence, *added[number]]
+                    # What is added to a turn is another turn
+                    end = len(extended) if self.register == "prose" else len(paragraph)
+                    paragraphs.append(tuple(extended[:end]))
+                    paragraphs += [(turn,) for turn in extended[end:]]
+                sections.append(replace(section, paragraphs=tuple(paragraphs)))
+            documents.append(replace(document, sections=tuple(sections)))
         return replace(self.example, documents=tuple(documents))
 
 
