@@ -6,8 +6,9 @@ A run learned if (a) its outputs depend on their sources: they fit their own ref
 examples; (b) they have words, differ from each other and do not repeat themselves; (c) training had levelled off. Of
 generated facts, (a) asks for a quarter of what the run could see. Of other texts, it asks for half of what Random, which
 copies any sentences of the source, gains in R-2, and for half of its excess of examples with a gain. A summary may leave
-out facts that `dataset.plant` put into a natural text, so this gain is in R-2, too. Other rows change nothing. If examples are too few to show (a) or its opposite, that is "not shown", and the row is ranked. A system that
-was not trained here is never "learned" or "not learned", but "depends on its source" or "not ranked".
+out facts that `dataset.plant` put into a natural text, so there both are in R-2. Other rows change nothing. If examples
+are too few to show (a) or its opposite, that is "not shown", and the row is ranked. A system that was not trained here is
+never "learned" or "not learned", but "depends on its source" or "not ranked".
 """
 
 from collections.abc import Sequence

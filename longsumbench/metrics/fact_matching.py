@@ -58,8 +58,8 @@ _IGNORED_WORDS = frozenset(
         chair chairman director president secretary mayor ltd limited inc llc plc corp co company gmbh ag sa""",
     )
 )
-# Tokens of a part that a summary may leave out: years and currencies
-_OPTIONAL = (re.compile(r"@\d{4}$"), re.compile("[€$£₣]"))
+# Kind of a part → tokens that a summary may leave out, if it has no other ones: years and currencies
+_OPTIONAL = {"date": re.compile(r"@\d{4}$"), "amount": re.compile("[€$£₣]")}
 # Kind of a part → tokens that are another answer
 _OTHERS = {
     "number": re.compile(r"\d[\d.]*$"),
@@ -159,18 +159,13 @@ def _has_part(passage: str, part: FactPart) -> bool:
     if part.kind in _OTHERS:
         # "17 ships" is 17, of whatever unit
         needed = frozenset(token for token in needed if not token.isalpha()) or needed
-    if all(_may_lack(token, stated) for token in needed - stated):
+    lacking, optional = needed - stated, _OPTIONAL.get(part.kind)
+    if optional and not any(map(optional.match, stated)):
+        lacking = frozenset(token for token in lacking if not optional.match(token))
+    if not lacking:
         return True
     # A family name is enough: no two planted people share one
     return part.kind == "name" and tokens_of(part.text.split()[-1]) in _names_of(passage)
-
-
-def _may_lack(token: str, stated: frozenset[str]) -> bool:
-    """Return True for a year or a currency where no other one is stated."""
-    for form in _OPTIONAL:
-        if form.match(token):
-            return not any(map(form.match, stated))
-    return False
 
 
 def _names_of(passage: str) -> list[frozenset[str]]:

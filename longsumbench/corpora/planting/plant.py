@@ -91,12 +91,7 @@ def plant_facts(
         )
     text = PlantableText(example)
     facts = _draw_facts(text, number, split, {})
-    placed: list[PlacedSentence] = []
-    for fact, shares in zip(facts, _draw_places(facts, example.id, places), strict=True):
-        statements = (*fact.corrected, *fact.statements)
-        for share, statement in zip(shares, statements, strict=False):
-            placed.append(PlacedSentence(share, statement.sentence, fact.kind == "revocation"))
-    planted_text = text.with_sentences(placed)
+    planted_text = text.with_sentences(_placed_sentences(facts, example.id, places))
     # The same draws give the same facts, now with the positions of their sentences.
     facts = _draw_facts(text, number, split, PlantableText(planted_text).positions)
     references = example.references
@@ -125,13 +120,16 @@ class _ValueDraw(Draw):
         self._words = _plain_words(" ".join(texts))
 
     def part(self, name: str, slot: Slot) -> FactPart:
-        """Return a new value for a slot."""
+        """Return a new value for a slot, in one of its forms."""
+        choices = read_templates().choices
         for _ in range(_TRIES):
-            forms = slot.draw_forms(self)
-            words = [_plain_words(form) for form in forms]
-            if not any(form in self._words for form in words):
-                self._words += "".join(words)
-                return FactPart(slot.kind, forms[0])
+            words = {choice: self.one_of(values) for choice, values in choices.items()}
+            forms = [*self.shuffled(slot.forms), *slot.refused]
+            texts = [form.format_map(words) for form in forms]
+            plain_texts = [_plain_words(text) for text in texts]
+            if not any(text in self._words for text in plain_texts):
+                self._words += "".join(plain_texts)
+                return FactPart(slot.kind, texts[0])
         problem = f"the text has too many of the {name}s that could be planted"
         raise BadRow(problem, f"example '{self._example}'; choose a smaller dataset.plant")
 
@@ -187,10 +185,9 @@ def _fill_template(
     )
 
 
-def _draw_places(
+def _placed_sentences(
     facts: Sequence[PlantedFact], identity: str, places: Sequence[float] | None
-) -> Iterator[tuple[float, float]]:
-    """Yield the places of each fact's sentences, as shares of the text."""
+) -> Iterator[PlacedSentence]:
     draw = Draw(f"places {identity}")
     strata = draw.shuffled(range(len(facts)))
     for index, fact in enumerate(facts):
@@ -198,4 +195,6 @@ def _draw_places(
         if places:
             place = places[index % len(places)]
         other = draw.share()
-        yield (other * place, place) if fact.corrected else (place, other)
+        shares = (other * place, place) if fact.corrected else (place, other)
+        for share, statement in zip(shares, (*fact.corrected, *fact.statements), strict=False):
+            yield PlacedSentence(share, statement.sentence, fact.kind == "revocation")
