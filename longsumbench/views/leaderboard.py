@@ -133,7 +133,7 @@ def _choose_columns(
     shown = dict.fromkeys((*_WHO, seeds_column(rows), *scores, *facts, *_COST))
     # The score that ranks is never left out
     unranked = [name for name in reversed(numbers) if name != runs[0].evaluation.ranked_by]
-    optional = (*unranked, *survival, *_FIRST_LEFT_OUT, *_CHECKPOINT_COLUMNS)
+    optional = (*unranked, *reversed(survival), *_FIRST_LEFT_OUT, *_CHECKPOINT_COLUMNS)
     left_out_first = [all_columns[name] for name in optional if name in shown]
     return [all_columns[name] for name in shown], left_out_first
 

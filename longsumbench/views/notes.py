@@ -322,7 +322,9 @@ def _describe_ranking(runs: Sequence[RunRecord]) -> str:
         )
     for run in runs:
         if chance := run.evaluation.measures.get(f"{name}_chance"):
-            return f"{meaning}; chance reaches {chance.mean:.1f}."
+            # A summary that does not guess is below it
+            guesses = "chance" if name == PLANTED else "a guess about each fact"
+            return f"{meaning}; {guesses} reaches {chance.mean:.1f}."
     return f"{meaning}."
 
 

@@ -149,8 +149,8 @@ def survival_figure(title: str, lines: Sequence[RecallLine]) -> SeriesFigure:
     """Return the figure of fact survival, with levels for the length of the first system; see `recall_figure`."""
     first = lines[0]
     levels = {}
-    for level in ("random", "ceiling"):
-        levels[level] = first.row.numbers[f"{SURVIVAL}_{level}"].mean
+    for level, bound in (("random sentences", "random"), ("ceiling", "ceiling")):
+        levels[level] = first.row.numbers[f"{SURVIVAL}_{bound}"].mean
     panels = [replace(panel, guesses=levels) for panel in SURVIVAL_PANELS]
     note = "Whiskers are intervals, too. Levels: random sentences, and the shortest planted ones (ceiling), with as many "
     note += f"words as {first.label} writes."

@@ -169,7 +169,7 @@ def test_what_survives_from_where() -> None:
     rows = comparable_rows([surviving("ea", 60)])[0].rows
     figure = survival_figure("about", recall_lines(rows, SURVIVAL_PANELS))
     for panel in figure.rows[0].panels:
-        assert panel.levels == {"random": 20, "ceiling": 90}
+        assert panel.levels == {"random sentences": 20, "ceiling": 90}
         assert {point.mean for point in panel.series[0].points.values()} == {60}
     row = " ".join(view.render().split())
     assert "1 ea *60.0 ±1.5 *30.0 ±0.8 3.0 ±1.5 20.0 ±1.5 90.0 ±1.5" in row

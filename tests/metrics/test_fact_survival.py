@@ -81,17 +81,6 @@ def test_extracts_are_below_the_ceiling() -> None:
     assert score("\n".join(sentences), *FACTS)[""] == 1
 
 
-def test_random_sentences_are_as_expected() -> None:
-    """Over many random extracts of half the sentences, survival is what `_random` says on average."""
-    draw, sentences = random.Random(3), list(example_of(*FACTS).sentences())
-    rows = []
-    for _ in range(400):
-        extract = draw.sample(sentences, len(sentences) // 2)
-        rows.append(score("\n".join(extract), *FACTS))
-    mean = {name: sum(row[name] for row in rows) / len(rows) for name in ("", "_random")}
-    assert mean[""] == pytest.approx(mean["_random"], abs=0.03)
-
-
 def test_verdicts_name_the_source_sentence() -> None:
     """Each fact has a verdict with its sentences and the place of the last one in the source."""
     example = replace(example_of(DECISION, NAME), id="other")
