@@ -108,8 +108,8 @@ def _passages_of(summary: str) -> list[str]:
 
 def _judge_fact(fact: PlantedFact, passages: Sequence[str]) -> str:
     def last_place(parts: Sequence[FactPart]) -> int:
-        places = [place for place, text in enumerate(passages) if _states(text, parts, fact)]
-        return places[-1] if places else -1
+        places = (place for place, text in enumerate(passages) if _states(text, parts, fact))
+        return max(places, default=-1)
 
     answered = last_place((fact.subject, *fact.answer))
     revoked = last_place((fact.subject, *fact.revoked)) if fact.revoked else -1

@@ -73,16 +73,16 @@ ORACLE_PANELS = (
 )
 
 
-def _by_kind() -> RecallPanel:
-    places = {f"{SURVIVAL}_{kind}": float(place) for place, kind in enumerate(FACT_KINDS)}
-    # Neighbouring labels are at different heights
-    ticks = {}
-    for place, kind in enumerate(FACT_KINDS):
-        ticks[float(place)] = "\n" * (place % 3) + kind.replace("_", " ")
-    return RecallPanel("By kind\nof fact", "", places, ticks, joined=False)
-
-
-SURVIVAL_PANELS = (_by_position("By place\nof facts in one place", SURVIVAL), _by_kind())
+_KIND_PLACES = {f"{SURVIVAL}_{kind}": float(place) for place, kind in enumerate(FACT_KINDS)}
+# Neighbouring labels are at different heights
+_KIND_TICKS = {
+    float(place): "\n" * (place % 3) + kind.replace("_", " ")
+    for place, kind in enumerate(FACT_KINDS)
+}
+SURVIVAL_PANELS = (
+    _by_position("By place\nof facts in one place", SURVIVAL),
+    RecallPanel("By kind\nof fact", "", _KIND_PLACES, _KIND_TICKS, joined=False),
+)
 
 
 @dataclass(frozen=True)

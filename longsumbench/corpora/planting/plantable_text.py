@@ -1,14 +1,13 @@
 """An example's text as a place for further sentences: how it is written, who speaks, and the gaps between its sentences."""
 
+import json
 import re
-from collections import defaultdict
-from collections.abc import Collection, Iterable
-from dataclasses import replace
+from collections.abc import Collection, Iterable, Iterator
 from itertools import chain
-from operator import attrgetter
+from operator import itemgetter
 from typing import NamedTuple
 
-from longsumbench.core import Example, word_pattern
+from longsumbench.core import Example, Section, word_pattern
 
 # At the beginning of a turn: "Project Manager: …".
 _SPEAKER = re.compile(r"([^\W\d_][\w .'()/-]{0,39}): ")
@@ -18,11 +17,12 @@ _ROLES = {_USER, "assistant"}
 
 
 class _Gap(NamedTuple):
-    """A place behind a sentence: the words and the sentences before it, and the name of its section."""
+    """A place behind a sentence: the words before it, and the numbers of section, paragraph and sentence."""
 
     words: int
-    sentences: int
-    section: str | None
+    section: int
+    paragraph: int
+    sentence: int
 
 
 class PlacedSentence(NamedTuple):
@@ -46,62 +46,58 @@ class PlantableText:
 
     def __init__(self, example: Example) -> None:
         self.example = example
-        sections = list(chain.from_iterable(item.sections for item in example.documents))
-        has_roles = any(section.name in _ROLES for section in sections)
-        self.speakers = [] if has_roles else _speakers_in(example)
+        self._names = [section.name for section in _sections_of(example)]
+        self.speakers = _speakers_in(example)
         self.register = "meeting" if self.speakers else "prose"
-        if has_roles:
-            self.register = "session"
+        if _ROLES.intersection(self._names):
+            self.speakers, self.register = [], "session"
         pattern = word_pattern(example.source_text())
         self._gaps: list[_Gap] = []
         words_before: dict[str, int] = {}
-        words = number = 0
-        for section in sections:
-            for paragraph in section.paragraphs:
-                for place, sentence in enumerate(paragraph, start=1):
+        words = 0
+        for number, section in enumerate(_sections_of(example)):
+            for place, paragraph in enumerate(section.paragraphs):
+                for index, sentence in enumerate(paragraph, start=1):
                     words_before[sentence] = words
                     words += len(pattern.findall(sentence))
-                    number += 1
                     # A turn is not interrupted
-                    if self.register == "prose" or place == len(paragraph):
-                        self._gaps.append(_Gap(words, number, section.name))
-        if has_roles:
-            self._gaps = self._gaps_in(_ROLES)
+                    if self.register == "prose" or index == len(paragraph):
+                        self._gaps.append(_Gap(words, number, place, index))
+        # Tools state no facts
+        self._gaps = self._gaps_in(_ROLES) or self._gaps
         self._num_words = max(1, words)
         self.positions = {
             sentence: before / self._num_words for sentence, before in words_before.items()
         }
 
-    def _gaps_in(self, names: Collection[str | None]) -> list[_Gap]:
-        return [gap for gap in self._gaps if gap.section in names]
+    def _gaps_in(self, roles: Collection[str | None]) -> list[_Gap]:
+        return [gap for gap in self._gaps if self._names[gap.section] in roles]
 
     def with_sentences(self, placed: Iterable[PlacedSentence]) -> Example:
         """Return the example with further sentences, none before the first one."""
-        of_users = self._gaps_in({_USER}) or self._gaps
-        added: dict[int, list[str]] = defaultdict(list)
-        for share, sentence, is_instruction in sorted(placed, key=attrgetter("share")):
+        in_order = []
+        for share, sentence, is_instruction in placed:
+            gaps = self._gaps
+            if is_instruction:
+                gaps = self._gaps_in({_USER}) or gaps
             words = share * self._num_words
-            gaps = of_users if is_instruction else self._gaps
             gap = min(gaps, key=lambda gap: abs(gap.words - words))
-            added[gap.sentences].append(sentence)
-        number = 0
-        documents = []
-        for document in self.example.documents:
-            sections = []
-            for section in document.sections:
-                paragraphs: list[tuple[str, ...]] = []
-                for paragraph in section.paragraphs:
-                    extended: list[str] = []
-                    for sentence in paragraph:
-                        number += 1
-                        extended += [sentence, *added[number]]
-                    # What is added to a turn is another turn
-                    end = len(extended) if self.register == "prose" else len(paragraph)
-                    paragraphs.append(tuple(extended[:end]))
-                    paragraphs += [(turn,) for turn in extended[end:]]
-                sections.append(replace(section, paragraphs=tuple(paragraphs)))
-            documents.append(replace(document, sections=tuple(sections)))
-        return replace(self.example, documents=tuple(documents))
+            in_order.append((gap, share, sentence))
+        in_order.sort(key=itemgetter(0, 1))
+        plain = json.loads(json.dumps(self.example.to_dict()))
+        sections = list(chain.from_iterable(item["sections"] for item in plain["documents"]))
+        # The last comes first, so that the numbers of the others stay.
+        for gap, _, sentence in reversed(in_order):
+            paragraphs = sections[gap.section]["paragraphs"]
+            if self.register == "prose":
+                paragraphs[gap.paragraph].insert(gap.sentence, sentence)
+            else:
+                paragraphs.insert(gap.paragraph + 1, [sentence])
+        return Example.from_dict(plain)
+
+
+def _sections_of(example: Example) -> Iterator[Section]:
+    return chain.from_iterable(document.sections for document in example.documents)
 
 
 def _speakers_in(example: Example) -> list[str]:
