@@ -210,12 +210,14 @@ def test_places_need_facts() -> None:
 def test_own_texts_need_no_summaries(tmp_path: Path, stages: ArtifactCache) -> None:
     """Rows without a summary are read with planted facts; the record counts them. A limit changes no facts."""
     path = write_rows(tmp_path / "x.jsonl", 3)
+    with path.open("a") as file:
+        file.write(json.dumps({"id": "null", "document": " ".join(rain(30)), "summary": None}))
     texts = read_texts("jsonl", path, stages, plant=4)
     assert all(len(example.planted) == 4 for example in texts.splits["test"])
     assert texts.splits["test"][0].query == "Why?"
     limited = read_texts("jsonl", path, stages, plant=4, limit=2)
     assert list(limited.splits["test"]) == texts.splits["test"][:2]
-    assert list(texts.facts["left_out"]["test"].values()) == [3]
+    assert list(texts.facts["left_out"]["test"].values()) == [4]
     assert texts.facts["planted"] == {"facts": 4, "at": None, "version": 1}
     assert "'summary' and 'references' are missing" in reading_problem("jsonl", path, stages)
 
