@@ -4,12 +4,10 @@ python benchmarks/fact_matching.py                          the error, by kind o
 python benchmarks/fact_matching.py --half held-out          of the half that the first corrections did not see
 python benchmarks/fact_matching.py --errors                 also the errors themselves
 
-`fact_matching.csv` has the labels, a row for a fact in an output: `source` and `system` of the output, `example`,
-`fact`, the beginning of the output's hash, and the `label` by reading it: right, wrong or missing. A fact is JSON (a
-`PlantedFact`), or its number in the output's row. Outputs with the source qmsum_outputs are in a folder of released
-outputs (--outputs), which is not part of this repository; without the folder they are left out. They are a seeded draw
-of seven systems for each of 25 questions, without two pairs that can be read in two ways. Others are in
-`fact_matching_outputs.jsonl`, a row {"id", "system", "output", "planted"} for each.
+`fact_matching.csv` has the labels, a row for a fact in an output: `source` and `system` of the output, `example`, `fact`
+(a `PlantedFact` as JSON), the beginning of the output's hash, and the `label`: right, wrong or missing. Labels are by one
+reader, a language model. The outputs are a seeded draw of seven systems for each of 25 questions, without two pairs that
+can be read in two ways. They are in a folder of released outputs (--outputs), which is not part of this repository.
 
 A false positive is a fact that the matcher finds and the reader does not, a false negative the reverse. The error is
 the share of both, with its 95 % interval (Wilson). Facts that both do not find, but only one calls wrong, are counted
@@ -19,13 +17,12 @@ apart.
 import argparse
 import csv
 import hashlib
-import json
-import math
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import NamedTuple
 
 import msgspec
+from scipy.stats import binomtest
 from tabulate import tabulate
 
 from longsumbench.core import PlantedFact
@@ -33,17 +30,14 @@ from longsumbench.errors import DataError
 from longsumbench.metrics.fact_matching import RIGHT, judge_facts
 
 HERE = Path(__file__).parent
-LABELS, OUTPUTS = HERE / "fact_matching.csv", HERE / "fact_matching_outputs.jsonl"
-RELEASED = "qmsum_outputs"
+LABELS = HERE / "fact_matching.csv"
 HALVES = ("tuned", "held-out")
-_NORMAL_QUANTILE = 1.96
 
 
 class _OutputRow(msgspec.Struct):
     id: str
     system: str
     output: str
-    planted: tuple[PlantedFact, ...] = ()
 
 
 class Labelled(NamedTuple):
@@ -54,7 +48,6 @@ class Labelled(NamedTuple):
     fact: PlantedFact
     label: str
     verdict: str
-    output: str
 
     @property
     def false_positive(self) -> bool:
@@ -72,50 +65,24 @@ def half_of(example: str) -> str:
     return HALVES[hashlib.sha256(example.encode()).digest()[0] % 2]
 
 
-def read_outputs(path: Path) -> dict[tuple[str, str], _OutputRow]:
-    """Return (example, system) → output; empty without the file."""
-    if not path.is_file():
-        return {}
-    rows = msgspec.json.Decoder(_OutputRow).decode_lines(path.read_bytes())
-    return {(row.id, row.system): row for row in rows}
-
-
 def read_labels(released: Path) -> Iterator[Labelled]:
-    """Yield the labelled facts whose outputs are there, with the matcher's verdict.
+    """Yield the labelled facts with the matcher's verdict.
 
     Raises:
-        DataError: an output is not the one that was labelled, or is missing in a file that is there.
+        DataError: an output is missing, or is not the one that was labelled.
     """
-    sources = {
-        RELEASED: read_outputs(released / "outputs.jsonl"),
-        OUTPUTS.stem: read_outputs(OUTPUTS),
-    }
+    rows = msgspec.json.Decoder(_OutputRow).decode_lines((released / "outputs.jsonl").read_bytes())
+    outputs = {(row.id, row.system): row.output for row in rows}
     with LABELS.open(newline="", encoding="utf-8") as file:
         for line, row in enumerate(csv.DictReader(file), start=2):
-            outputs = sources[row["source"]]
-            if not outputs:
-                continue
-            output = outputs.get((row["example"], row["system"]))
-            digest = hashlib.sha256(output.output.encode()).hexdigest() if output else ""
-            if output is None or not digest.startswith(row["output_sha256"]):
+            example, system = row["example"], row["system"]
+            output = outputs.get((example, system), "")
+            digest = hashlib.sha256(output.encode()).hexdigest()
+            if not digest.startswith(row["output_sha256"]):
                 raise DataError("no output, or another one, for this label", LABELS, line)
-            number = json.loads(row["fact"])
-            if isinstance(number, int):
-                facts, place = output.planted, number
-            else:
-                facts, place = (msgspec.convert(number, PlantedFact),), 0
-            verdict = judge_facts(facts, output.output)[place]
-            yield Labelled(
-                row["system"], row["example"], facts[place], row["label"], verdict, output.output
-            )
-
-
-def wilson(errors: int, n: int) -> tuple[float, float]:
-    """Return the 95 % interval of a share."""
-    share, z2 = errors / n, _NORMAL_QUANTILE**2
-    middle = (share + z2 / (2 * n)) / (1 + z2 / n)
-    half = _NORMAL_QUANTILE / (1 + z2 / n) * math.sqrt(share * (1 - share) / n + z2 / (4 * n * n))
-    return max(0.0, middle - half), min(1.0, middle + half)
+            fact = msgspec.json.decode(row["fact"], type=PlantedFact)
+            [verdict] = judge_facts([fact], output)
+            yield Labelled(system, example, fact, row["label"], verdict)
 
 
 def describe_errors(name: str, pairs: Sequence[Labelled]) -> list[object]:
@@ -124,7 +91,7 @@ def describe_errors(name: str, pairs: Sequence[Labelled]) -> list[object]:
     negatives = sum(pair.false_negative for pair in pairs)
     apart = sum(pair.label != pair.verdict for pair in pairs) - positives - negatives
     errors, n = positives + negatives, len(pairs)
-    low, high = wilson(errors, n)
+    low, high = binomtest(errors, n).proportion_ci(method="wilson")
     stated = sum(pair.label == RIGHT for pair in pairs)
     interval = f"{100 * low:.1f}–{100 * high:.1f}"
     return [name, n, stated, positives, negatives, f"{100 * errors / n:.1f}", interval, apart]
@@ -144,15 +111,17 @@ def print_table(pairs: Sequence[Labelled], group: Callable[[Labelled], str], hea
 def main() -> None:
     """Print the tables."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--outputs", type=Path, default=HERE.parents[1] / "shared/data" / RELEASED)
+    parser.add_argument(
+        "--outputs", type=Path, default=HERE.parents[1] / "shared/data/qmsum_outputs"
+    )
     parser.add_argument("--half", choices=HALVES)
     parser.add_argument("--errors", action="store_true")
     options = parser.parse_args()
+    if not options.outputs.is_dir():
+        raise SystemExit(f"no folder {options.outputs}: name that of the outputs with --outputs")
     pairs = list(read_labels(options.outputs))
     if options.half:
         pairs = [pair for pair in pairs if half_of(pair.example) == options.half]
-    if not pairs:
-        raise SystemExit("no labelled output is there: name their folder with --outputs")
     print_table(pairs, lambda pair: pair.fact.kind, "kind")
     print_table(pairs, lambda pair: pair.system, "system")
     for pair in pairs:

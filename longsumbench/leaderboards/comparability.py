@@ -25,6 +25,7 @@ MEASURE_HEADINGS = {  # measures that tables show; other metrics show their firs
     "fact_recall_relayed": "relayed",
     "fact_recall_silent_same": "silent\nsame",
     "fact_recall_silent_other": "silent\nother",
+    "fact_survival": "facts\nright",
 }
 SPLIT_ORDER = ("test", "validation", "train")  # of tables of equal size
 ROUGE_PARTS = {"f": "F1", "p": "precision", "r": "recall"}  # name in scores → name in tables

@@ -4,10 +4,11 @@ rows of comparable runs, per-example scores --judge_learning--> a `Learned` for 
 
 A run learned if (a) its outputs depend on their sources: they fit their own references better than those of other
 examples; (b) they have words, differ from each other and do not repeat themselves; (c) training had levelled off. Of
-planted facts, (a) asks for a quarter of what the run could see. Of other texts, it asks for half of what Random, which
-copies any sentences of the source, gains in R-2, and for half of its excess of examples with a gain. Other rows change
-nothing. If examples are too few to show (a) or its opposite, that is "not shown", and the row is ranked. A system that
-was not trained here is never "learned" or "not learned", but "depends on its source" or "not ranked".
+generated facts, (a) asks for a quarter of what the run could see. Of other texts, it asks for half of what Random, which
+copies any sentences of the source, gains in R-2, and for half of its excess of examples with a gain. A summary may leave
+out facts that `dataset.plant` put into a natural text, so there both are in R-2. Other rows change nothing. If examples
+are too few to show (a) or its opposite, that is "not shown", and the row is ranked. A system that was not trained here is
+never "learned" or "not learned", but "depends on its source" or "not ranked".
 """
 
 from collections.abc import Sequence
@@ -18,6 +19,7 @@ from numpy.typing import NDArray
 
 from longsumbench.core import FitReport
 from longsumbench.formatting import format_count
+from longsumbench.leaderboards.comparability import SURVIVAL
 from longsumbench.leaderboards.seed_groups import (
     DEPENDS,
     LEARNED,
@@ -55,10 +57,10 @@ class _Gains(NamedTuple):
     """What a run scores more with its sources than without, of each example.
 
     Attributes:
-        ranked: the ranking score minus its floor.
+        ranked: the ranking score minus its floor; of facts in natural texts, `bigrams`.
         floor: mean score against other examples, or by chance; in the unit of the ranking score.
         bigrams: R-2 minus its mean floor, 0–100; None if that is unknown.
-        possible: of planted facts, the gain that is possible with what was read; None for other texts.
+        possible: of generated facts, the gain that is possible with what was read; None for other texts.
     """
 
     ranked: NDArray[np.float64]
@@ -95,7 +97,7 @@ def _measure_gains(run: RunRecord, scores: ScoresOfRuns) -> _Gains | None:
     if table is None or not (measured in table or chance in table):
         return None
     factor, seen = unit_factor(run, name), source_seen(run)
-    # Against other references; of planted facts, what guesses reach
+    # Against other references, or by guesses
     floor = factor * np.asarray(table[measured if measured in table else chance])
     ranked = factor * np.asarray(table[score_column(name)]) - floor
     if not np.isfinite(ranked).any():
@@ -105,7 +107,11 @@ def _measure_gains(run: RunRecord, scores: ScoresOfRuns) -> _Gains | None:
         bigrams = (
             PERCENT * np.asarray(table[score_column(_BIGRAMS)]) - run.evaluation.floor[_BIGRAMS]
         )
-    if chance in table:
+    if name == SURVIVAL:
+        if bigrams is None:
+            return None
+        ranked = bigrams
+    elif chance in table:
         visible = 1.0 if seen is None else seen / PERCENT
         possible = visible * (factor - floor)
     return _Gains(ranked, float(np.nanmean(floor)), bigrams, possible)

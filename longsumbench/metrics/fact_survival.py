@@ -1,12 +1,13 @@
 """Fact survival: the share of the facts planted in a natural text that the summary states."""
 
-from collections.abc import Iterator, Sequence
+from collections import defaultdict
+from collections.abc import Sequence
 from itertools import accumulate
 from typing import ClassVar
 
 import numpy as np
 
-from longsumbench.core import Example, Metric, PlantedFact, SentenceVerdict, count_words
+from longsumbench.core import Example, Metric, SentenceVerdict, count_words
 from longsumbench.metrics.fact_matching import RIGHT, WRONG, judge_facts
 from longsumbench.sentences import SPLITTER_NAME
 
@@ -62,7 +63,7 @@ class FactSurvival(Metric):
         length = count_words([prediction])
         share_of_source = min(1.0, length / max(1, example.source_words()))
         places = {sentence: place for place, sentence in enumerate(example.sentences())}
-        shares: dict[str, list[float]] = {suffix: [] for suffix in _SUFFIXES}
+        shares: dict[str, list[float]] = defaultdict(list)
         verdicts, costs = [], []
         judged = judge_facts(example.planted, prediction)
         for fact, verdict in zip(example.planted, judged, strict=True):
@@ -71,25 +72,20 @@ class FactSurvival(Metric):
             shown = f"{verdict}, {fact.kind}: {' '.join(sentences)}"
             verdicts.append(SentenceVerdict(is_right, places.get(sentences[-1], -1), shown))
             costs.append(count_words(sentences))
-            for suffix in _suffixes_of(fact):
+            suffixes = ["", f"_{fact.kind}"]
+            if len(sentences) == 1:
+                suffixes.append(f"_position_{int(10 * fact.statements[0].position)}")
+            for suffix in suffixes:
                 shares[suffix].append(is_right)
             shares["_wrong"].append(float(verdict == WRONG))
             shares["_chance"].append(fact.chance)
             shares["_random"].append(share_of_source ** len(sentences))
         shares["_ceiling"] = [float(words <= length) for words in accumulate(sorted(costs))]
         means = {}
-        for column, values in zip(self.columns, shares.values(), strict=True):
-            means[column] = float(np.mean(values)) if values else np.nan
+        for column, suffix in zip(self.columns, _SUFFIXES, strict=True):
+            means[column] = float(np.mean(shares[suffix])) if shares[suffix] else np.nan
         return means, verdicts
 
     def signature(self, n: int) -> str:
         """Name the metric, its version and the sentence splitter."""
         return f"{self.name}:{self.version}|sentences:{SPLITTER_NAME}"
-
-
-def _suffixes_of(fact: PlantedFact) -> Iterator[str]:
-    yield ""
-    if fact.kind in FACT_KINDS:
-        yield f"_{fact.kind}"
-    if len(fact.statements) == 1 or fact.revoked:
-        yield f"_position_{min(int(10 * fact.statements[-1].position), 9)}"

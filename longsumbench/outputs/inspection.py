@@ -32,7 +32,7 @@ from longsumbench.runs.record import (
     split_variant,
 )
 from longsumbench.runs.results import Results, split_read_by
-from longsumbench.runs.verdicts import judged_lists, read_verdicts
+from longsumbench.runs.verdicts import JudgedSentence, judged_lists, read_verdicts
 from longsumbench.sentences import split_summary
 from longsumbench.views.evidence import html_views
 from longsumbench.views.evidence.array_views import Selections, SourceText, View, views
@@ -86,6 +86,11 @@ class Inspection:
         """Heading → text of the references; empty if the texts are not on this machine."""
         return headed_references(self.example.references) if self.example else {}
 
+    @property
+    def judged(self) -> list[tuple[str, list[JudgedSentence]]]:
+        """Heading of a metric → what it found about the summary's sentences, or about planted facts."""
+        return judged_lists(self.verdicts, self.summary.id, self.summary.text)
+
     def render(self) -> str:
         """Return the example for the terminal: the beginning of its source, other texts, scores, what was read."""
         facts = _facts_of(self)
@@ -105,6 +110,8 @@ class Inspection:
             "warning": facts["warning"],
         }
         lines = [f"{name}: {text}" for name, text in texts.items() if text]
+        for heading, rows in self.judged:
+            lines += [heading, *(f"{row.share} {row.text}" for row in rows)]
         return terminal(self.title, [Block("", (line,), (), "", []) for line in lines])
 
     def page(self) -> str:
@@ -230,14 +237,13 @@ def _above_texts(inspection: Inspection) -> dict[str, Any]:
     """Return the values of `inspected.html`: facts, links to other examples, verdicts."""
     links = [("previous", page) for page in inspection.pages if page < inspection.number][-1:]
     links += [("next", page) for page in inspection.pages if page > inspection.number][:1]
-    verdicts = judged_lists(inspection.verdicts, inspection.summary.id, inspection.summary.text)
     return {
         "title": f"longsumbench: {inspection.title}",
         "inspection": inspection,
         "no_texts": NO_TEXTS,
         "facts": _facts_of(inspection),
         "links": links,
-        "verdicts": verdicts,
+        "verdicts": inspection.judged,
     }
 
 

@@ -18,7 +18,7 @@ from longsumbench.formatting import (
     format_interval,
     terminal_width,
 )
-from longsumbench.leaderboards.comparability import SURVIVAL, describe_difference, heading_of
+from longsumbench.leaderboards.comparability import describe_difference, heading_of
 from longsumbench.leaderboards.seed_groups import SeedGroup
 from longsumbench.leaderboards.significance import ComparableRows
 from longsumbench.leaderboards.table import Table
@@ -37,7 +37,6 @@ from longsumbench.views.notes import (
     caution,
     describe_equal,
     describe_lengths,
-    describe_survival,
     describe_undecided,
     describe_unlearned,
     runs_of,
@@ -154,7 +153,6 @@ def _detailed_lines(located: _LocatedRuns) -> Iterator[str]:
         (caution(block.rows), 2),
         (describe_equal(block.rows), 2),
         (describe_lengths(block.rows), 3),
-        (describe_survival(block.rows), 2),
         (describe_unlearned(block.rows), 3),
     ]
     sentences += [(line, 2) for line in warnings_on_outputs(runs, _WARNINGS)]
@@ -176,8 +174,8 @@ def _nearby_rows(located: _LocatedRuns) -> Block:
         nearby = set(range(len(rows)))
     all_columns = columns_of(runs_of(rows))
     ranked_by = rows[0].first.evaluation.ranked_by
-    names = ("system", "settings", seeds_column(rows), ranked_by, SURVIVAL, "length", "run")
-    columns = [all_columns[name] for name in dict.fromkeys(names) if name in all_columns]
+    names = ("system", "settings", seeds_column(rows), ranked_by, "length", "run")
+    columns = [all_columns[name] for name in names]
     cells = row_cells(located.block, columns)
     width = max(_NARROWEST, terminal_width() - _OTHER_COLUMNS)
     lines, previous = [], -1

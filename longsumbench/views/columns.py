@@ -45,7 +45,6 @@ _ALIASES = {
     "novel_trigrams": "novel_ngrams_3",
     "memory": "peak_memory_gb",
 }
-_SURVIVAL_HEADINGS = {SURVIVAL: "facts\nright", f"{SURVIVAL}_wrong": "facts\nwrong"}
 # Name of a group → its columns
 COLUMN_GROUPS = {"lengths": ("length", "rouge1_p", "rouge1_r")}
 _VALUES_SHOWN = 4  # of a setting in a cell
@@ -78,9 +77,8 @@ def _count_column(name: str) -> Column:
 
 def _measure_column(name: str, part: str) -> Column:
     """Return the column of a type of ROUGE or a measure; `part` of ROUGE is what the rows have as F."""
-    heading = {**ROUGE_HEADINGS, **MEASURE_HEADINGS, **_SURVIVAL_HEADINGS}.get(
-        name, name.replace("_", "_\n")
-    )
+    short_name = name.replace(f"{SURVIVAL}_", "facts\n").replace("_", "_\n")
+    heading = {**ROUGE_HEADINGS, **MEASURE_HEADINGS}.get(name, short_name)
     group = f"ROUGE {ROUGE_PARTS[part]}" if name in ROUGE_HEADINGS else ""
     if name.startswith((PLANTED, SURVIVAL)):
         group = "facts stated wrong" if name.endswith("_wrong") else "facts stated right"
@@ -142,17 +140,6 @@ def _settings_by_key(run: RunRecord) -> dict[str, Any]:
     return settings
 
 
-def _survival_range_cell(row: SeedGroup) -> str:
-    bounds = [row.numbers.get(f"{SURVIVAL}_{bound}") for bound in ("random", "ceiling")]
-    return "–".join(f"{bound.mean:.0f}" for bound in bounds if bound)
-
-
-_SURVIVAL_RANGE = Column(
-    f"{SURVIVAL}_range",
-    "random–\nceiling",
-    "facts that random sentences, and the shortest planted ones, state with as many words",
-    _survival_range_cell,
-)
 _SOURCE_COPIED = fact_column(
     "source_copied",
     "copied\nfrom",
@@ -194,7 +181,6 @@ def all_columns(records: Sequence[RunRecord], part: str = "f") -> list[Column]:
         *rouge_parts,
         csv_only(text_values),
         *(_measure_column(name, part) for name in measures),
-        _SURVIVAL_RANGE,
         _SOURCE_COPIED,
         *map(_cut_column, sorted(causes)),
         *OUTPUT_COLUMNS,

@@ -8,6 +8,7 @@ pictures.
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from pathlib import Path, PurePath
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -36,12 +37,12 @@ from longsumbench.views.lengths import describe_lengths_picture, lengths_csv, le
 from longsumbench.views.notes import describe_untrained, footnotes, runs_of
 from longsumbench.views.published import published_blocks
 from longsumbench.views.recall import (
-    facts_figure,
-    oracle_figure,
+    ORACLE_PANELS,
+    SURVIVAL_PANELS,
     oracle_lines,
+    recall_figure,
     recall_lines,
     survival_figure,
-    survival_lines,
 )
 from longsumbench.views.series import SeriesFigure, draw_series
 from longsumbench.views.tables import Block, Stressed, Tied, csv_text, rounded_frame
@@ -57,12 +58,13 @@ _CHECKPOINT_COLUMNS = ("price", "parameters", "context", "released", "prompt", "
 # Left out after scores that do not rank
 _FIRST_LEFT_OUT = ("seconds", "source_copied", "source_seen", "seeds", "seed", "length")
 _PICTURES = ("recall", "survival", "oracle-recall", "lengths")
-# Shown if facts are planted in natural texts
-_SURVIVAL_COLUMNS = (SURVIVAL, f"{SURVIVAL}_wrong", f"{SURVIVAL}_range")
+_SURVIVAL_COLUMNS = (f"{SURVIVAL}_wrong", f"{SURVIVAL}_random", f"{SURVIVAL}_ceiling")
+_survival_lines = partial(recall_lines, panels=SURVIVAL_PANELS)
+_oracle_figure = partial(recall_figure, panels=ORACLE_PANELS, measured="sentences (%)")
 _RECALL_PICTURES = (
-    ("recall", "planted facts that the summaries state right", recall_lines, facts_figure),
-    ("survival", "planted facts that survive, by place and kind", survival_lines, survival_figure),
-    ("oracle-recall", "sentences that the summaries copy", oracle_lines, oracle_figure),
+    ("recall", "planted facts that the summaries state right", recall_lines, recall_figure),
+    ("survival", "planted facts that survive, by place and kind", _survival_lines, survival_figure),
+    ("oracle-recall", "sentences that the summaries copy", oracle_lines, _oracle_figure),
 )
 
 
@@ -124,14 +126,14 @@ def _choose_columns(
         return columns, columns[:1:-1]
     numbers = list(numbers_shown([row.first for row in rows]))
     facts = _CHECKPOINT_COLUMNS if any(map(has_system_facts, runs)) else ()
-    survival = [name for name in _SURVIVAL_COLUMNS if SURVIVAL in all_columns]
     # If length decides the order, it stands next to the scores
     lengths = COLUMN_GROUPS["lengths"] if comparable.length_order else ()
-    shown_columns = (*survival, *numbers, *lengths, *facts, *_COST)
-    shown = dict.fromkeys((*_WHO, seeds_column(rows), *shown_columns))
+    survival = [name for name in _SURVIVAL_COLUMNS if name in all_columns]
+    scores = (*numbers, *survival, *lengths)
+    shown = dict.fromkeys((*_WHO, seeds_column(rows), *scores, *facts, *_COST))
     # The score that ranks is never left out
     unranked = [name for name in reversed(numbers) if name != runs[0].evaluation.ranked_by]
-    optional = (*unranked, *_FIRST_LEFT_OUT, *_CHECKPOINT_COLUMNS)
+    optional = (*unranked, *reversed(survival), *_FIRST_LEFT_OUT, *_CHECKPOINT_COLUMNS)
     left_out_first = [all_columns[name] for name in optional if name in shown]
     return [all_columns[name] for name in shown], left_out_first
 

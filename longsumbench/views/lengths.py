@@ -7,7 +7,7 @@ from typing import Any
 
 from longsumbench.leaderboards.comparability import PLANTED
 from longsumbench.leaderboards.lengths import WHOLE, LengthCurves
-from longsumbench.views.recall import CHANCE, KINDS, RecallLine, RecallPanel, facts_figure
+from longsumbench.views.recall import CHANCE, KINDS, RecallLine, RecallPanel, recall_figure
 from longsumbench.views.series import SeriesFigure
 from longsumbench.views.tables import csv_text, with_bounds
 
@@ -26,7 +26,7 @@ def lengths_figure(title: str, systems: Sequence[LengthCurves]) -> SeriesFigure:
     lines = [_recall_line(system) for system in systems]
     is_cut = any(line.hollow for line in lines)
     note = f"Hollow: less than {WHOLE:.0f} % of the text is seen." if is_cut else ""
-    return facts_figure(title, lines, panels, note)
+    return recall_figure(title, lines, panels, note=note)
 
 
 def describe_lengths_picture(dataset: str, systems: Sequence[LengthCurves]) -> str:

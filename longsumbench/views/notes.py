@@ -13,7 +13,6 @@ from longsumbench.leaderboards.comparability import (
     PLANTED,
     ROUGE_HEADINGS,
     ROUGE_PARTS,
-    SURVIVAL,
     heading_of,
 )
 from longsumbench.leaderboards.length_order import LENGTHS_APART
@@ -75,7 +74,6 @@ def footnotes(comparable: ComparableRows, columns: Set[str], part: str = "f") ->
         describe_unlearned(rows),
         describe_length_order(comparable, part) or describe_lengths(rows, part),
         describe_equal(rows),
-        describe_survival(rows),
         *_about_outputs(runs),
     ]
     origins = dict.fromkeys(run.imported.origin for run in runs if run.imported)
@@ -299,19 +297,6 @@ def describe_lengths(rows: Sequence[SeedGroup], part: str = "f") -> str:
     )
 
 
-def describe_survival(rows: Sequence[SeedGroup]) -> str:
-    """Name the rows that are not shown to state more planted facts than random sentences of their length."""
-    labels = []
-    for row in rows:
-        stated = row.numbers.get(SURVIVAL)
-        random = row.numbers.get(f"{SURVIVAL}_random")
-        if stated and random and not stated.low > random.mean:
-            labels.append(row.label)
-    return _list_names(
-        "Not shown to state more planted facts than random sentences with as many words", labels
-    )
-
-
 def describe_length_order(comparable: ComparableRows, part: str = "f") -> str:
     """Return a line if the order of the ranked rows is shown to follow the length of their outputs."""
     order = comparable.length_order
@@ -337,7 +322,9 @@ def _describe_ranking(runs: Sequence[RunRecord]) -> str:
         )
     for run in runs:
         if chance := run.evaluation.measures.get(f"{name}_chance"):
-            return f"{meaning}; chance reaches {chance.mean:.1f}."
+            # A summary that does not guess is below it
+            guesses = "chance" if name == PLANTED else "a guess about each fact"
+            return f"{meaning}; {guesses} reaches {chance.mean:.1f}."
     return f"{meaning}."
 
 

@@ -1,6 +1,6 @@
 """Pictures of recall by place: of planted facts, and of the sentences that the oracle selects.
 
-    rows of a table --recall_lines, …--> RecallLine of each system --facts_figure, …--> SeriesFigure
+    rows of a table --recall_lines, oracle_lines--> RecallLine of each system --recall_figure--> SeriesFigure
 
 Single facts and sentences are placed by position, other facts by the distance between their two places.
 """
@@ -18,6 +18,7 @@ CHANCE = "fact_recall_chance"
 _MOST_SYSTEMS = 6  # in a picture
 _GUESS_OF_TWO = 50.0  # percent; a silent fact has two bids
 _VAGUE = 60.0  # mean width of the intervals of a line, in percent, above which it has no band
+_POINTS_APART = 0.12  # of the distance of two positions
 _ORACLE = "oracle"
 
 
@@ -31,6 +32,7 @@ class RecallPanel:
         places: measure → position on that axis.
         ticks: position of a tick → its label.
         guesses: label → recall in percent of a system that guesses.
+        joined: False if positions have no order, so that no line joins their points.
     """
 
     heading: str
@@ -38,6 +40,7 @@ class RecallPanel:
     places: Mapping[str, float]
     ticks: Mapping[float, str]
     guesses: Mapping[str, float] = field(default_factory=dict)
+    joined: bool = True
 
 
 KINDS = {  # kind of fact → heading of its panel
@@ -70,16 +73,16 @@ ORACLE_PANELS = (
 )
 
 
-def _by_kind() -> RecallPanel:
-    places = {f"{SURVIVAL}_{kind}": float(place) for place, kind in enumerate(FACT_KINDS)}
-    # Neighbouring labels are at different heights
-    ticks = {}
-    for place, kind in enumerate(FACT_KINDS):
-        ticks[float(place)] = "\n" * (place % 3) + kind.replace("_", " ")
-    return RecallPanel("By kind\nof fact", "", places, ticks)
-
-
-SURVIVAL_PANELS = (_by_position("By place\nof facts in one place", SURVIVAL), _by_kind())
+_KIND_PLACES = {f"{SURVIVAL}_{kind}": float(place) for place, kind in enumerate(FACT_KINDS)}
+# Neighbouring labels are at different heights
+_KIND_TICKS = {
+    float(place): "\n" * (place % 3) + kind.replace("_", " ")
+    for place, kind in enumerate(FACT_KINDS)
+}
+SURVIVAL_PANELS = (
+    _by_position("By place\nof facts in one place", SURVIVAL),
+    RecallPanel("By kind\nof fact", "", _KIND_PLACES, _KIND_TICKS, joined=False),
+)
 
 
 @dataclass(frozen=True)
@@ -124,11 +127,6 @@ def oracle_lines(rows: Sequence[SeedGroup]) -> list[RecallLine]:
     return lines
 
 
-def survival_lines(rows: Sequence[SeedGroup]) -> list[RecallLine]:
-    """Return the lines of comparable rows in their order; systems without fact survival are left out."""
-    return recall_lines(rows, SURVIVAL_PANELS)
-
-
 def best_of_models(lines: Sequence[RecallLine]) -> list[RecallLine]:
     """Return the first line of each model that learned, or its first line if none did, in the order of `lines`.
 
@@ -147,36 +145,23 @@ def best_of_models(lines: Sequence[RecallLine]) -> list[RecallLine]:
     return best
 
 
-def facts_figure(
-    title: str,
-    lines: Sequence[RecallLine],
-    panels: Sequence[RecallPanel] = PANELS,
-    note: str = "",
-) -> SeriesFigure:
-    """Return the figure of fact recall; see `recall_figure`."""
-    return recall_figure(title, lines, panels, "facts stated right (%)", note)
-
-
-def oracle_figure(title: str, lines: Sequence[RecallLine]) -> SeriesFigure:
-    """Return the figure of oracle recall; see `recall_figure`."""
-    return recall_figure(title, lines, ORACLE_PANELS, "sentences (%)")
-
-
 def survival_figure(title: str, lines: Sequence[RecallLine]) -> SeriesFigure:
     """Return the figure of fact survival, with levels for the length of the first system; see `recall_figure`."""
-    first, levels = lines[0], {}
-    for level in ("random", "ceiling"):
-        levels[f"{level}, {first.label}"] = first.row.numbers[f"{SURVIVAL}_{level}"].mean
+    first = lines[0]
+    levels = {}
+    for level, bound in (("random sentences", "random"), ("ceiling", "ceiling")):
+        levels[level] = first.row.numbers[f"{SURVIVAL}_{bound}"].mean
     panels = [replace(panel, guesses=levels) for panel in SURVIVAL_PANELS]
-    note = f"Levels: random sentences, and the shortest planted ones (ceiling), with as many words as {first.label} writes."
+    note = "Whiskers are intervals, too. Levels: random sentences, and the shortest planted ones (ceiling), with as many "
+    note += f"words as {first.label} writes."
     return recall_figure(title, lines, panels, "planted facts stated right (%)", note)
 
 
 def recall_figure(
     title: str,
     lines: Sequence[RecallLine],
-    panels: Sequence[RecallPanel],
-    measured: str,
+    panels: Sequence[RecallPanel] = PANELS,
+    measured: str = "facts stated right (%)",
     note: str = "",
 ) -> SeriesFigure:
     """Return a figure with the panels side by side. `lines` has at least one.
@@ -212,15 +197,19 @@ def _panel(panel: RecallPanel, lines: Sequence[RecallLine]) -> Panel:
     for line in lines:
         if chance := line.row.numbers.get(CHANCE):
             levels[f"chance {chance.mean:.1f}"] = chance.mean
-    series = [_series(panel, line) for line in lines]
+    series = [_series(panel, line, order) for order, line in enumerate(lines)]
     last = max(max(line.points, default=0.0) for line in series)
     ticks = {place: name for place, name in panel.ticks.items() if place <= last}
-    return Panel(panel.heading, panel.axis, ticks, series, levels)
+    return Panel(panel.heading, panel.axis, ticks, series, levels, panel.joined)
 
 
-def _series(panel: RecallPanel, line: RecallLine) -> Series:
+def _series(panel: RecallPanel, line: RecallLine, order: int) -> Series:
     numbers, learned = line.row.numbers, line.row.learned
-    points = {place: numbers[name] for name, place in panel.places.items() if name in numbers}
+    # Points without lines stand next to those of other systems
+    shift = 0.0 if panel.joined else _POINTS_APART * order
+    points = {
+        place + shift: numbers[name] for name, place in panel.places.items() if name in numbers
+    }
     # Measures of other panels have no place here
     hollow = {place for name, place in panel.places.items() if name in line.hollow}
     label = line.label if learned.comparable else f"{line.label} ({learned.word})"
@@ -231,5 +220,5 @@ def _series(panel: RecallPanel, line: RecallLine) -> Series:
         points,
         hollow=hollow & points.keys(),
         grey=not learned.comparable,
-        band=not width > _VAGUE * len(points),
+        band=not panel.joined or not width > _VAGUE * len(points),
     )

@@ -66,6 +66,7 @@ class Panel:
         axis: label of the horizontal axis.
         ticks: position of a tick → its label.
         levels: label in the legend → height of a grey line across the panel.
+        joined: False for points with whiskers, without lines.
     """
 
     heading: str
@@ -73,6 +74,7 @@ class Panel:
     ticks: Mapping[float, str]
     series: Sequence[Series]
     levels: Mapping[str, float] = field(default_factory=dict)
+    joined: bool = True
 
 
 @dataclass(frozen=True)
@@ -167,7 +169,7 @@ def _draw_panel(plot: "Axes", panel: Panel, styles: _Styles) -> None:
     """Draw the lines of a panel; of lines that cross, the first is on top."""
     for order, series in enumerate(panel.series):
         above = 3 + len(panel.series) - order
-        _draw_line(plot, series, {**styles[series.label], "zorder": above})
+        _draw_line(plot, series, {**styles[series.label], "zorder": above}, panel.joined)
     plain_axes(plot)
     plot.margins(x=0.06)
     plot.set_xticks([*panel.ticks], [*panel.ticks.values()])
@@ -175,17 +177,19 @@ def _draw_panel(plot: "Axes", panel: Panel, styles: _Styles) -> None:
     plot.set_title(panel.heading, loc="left", fontsize=TEXT)
 
 
-def _draw_line(plot: "Axes", series: Series, style: dict[str, Any]) -> None:
+def _draw_line(plot: "Axes", series: Series, style: dict[str, Any], joined: bool) -> None:
     places = sorted(series.points)
     numbers = [series.points[place] for place in places]
     lows = [number.low for number in numbers]
     highs = [number.high for number in numbers]
     if not series.band:
         style["linestyle"] = "--"
-    elif len(places) == 1:
+    elif len(places) == 1 or not joined:
         plot.vlines(places, lows, highs, color=style["color"], alpha=0.6)
     else:
         plot.fill_between(places, lows, highs, color=style["color"], alpha=_BAND, linewidth=0)
+    if not joined:
+        style["linestyle"] = ""
     plot.plot(places, [number.mean for number in numbers], linewidth=2, **style)
     hollow = sorted(series.hollow)
     means = [series.points[place].mean for place in hollow]

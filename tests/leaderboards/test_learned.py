@@ -114,6 +114,19 @@ RANDOM_RUN = trained(
 )  # gains 4 in R-2, and in nearly all examples
 
 
+def test_facts_in_natural_texts_may_be_left_out() -> None:
+    """On texts with planted facts, R-2 decides: a system that states none learned, one without bigrams did not."""
+
+    def surviving(scored: Scored) -> Scored:
+        run, scores = scored
+        none = {"fact_survival": 0.0, "fact_survival_floor": 0.0, "fact_survival_chance": 0.06}
+        measures = {"fact_survival": MeasureMean(0, 0, 0, EXAMPLES)}
+        return changed(run, measures=measures, ranked_by="fact_survival"), scores.assign(**none)
+
+    runs = [RANDOM_RUN, BEST, trained("words", 38, bigrams=2.0)]
+    assert words(*map(surviving, runs)) == {"best": LEARNED, "words": NOT_LEARNED}
+
+
 def test_half_of_randoms_gain_in_bigrams_is_required() -> None:
     """By hand: Random gains 6 − 2 = 4 in R-2, the others 12 − 2 = 10 (250 %), 4.5 − 2 (62 %) and 3 − 2 (25 %)."""
     learned: dict[str, Any] = gate(

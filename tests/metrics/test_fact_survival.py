@@ -1,14 +1,12 @@
 """Which columns planted facts count in, and between which bounds an extract's survival is."""
 
 import math
-import random
 from dataclasses import replace
 
 import pytest
 from support.planted_facts import (
     CORRECTION,
     DECISION,
-    FACTS,
     NAME,
     NEUTRAL,
     NUMBER,
@@ -59,37 +57,10 @@ def test_columns_by_hand() -> None:
     )
 
 
-def test_an_example_without_facts() -> None:
-    """No column applies."""
+def test_nothing_to_state_or_nothing_stated() -> None:
+    """Without facts no column applies; of an empty summary all are 0, except for chance."""
     assert score("A summary.") == {}
-
-
-def test_an_empty_summary() -> None:
-    """All columns are 0, except for chance."""
-    row = score("", *FACTS)
-    assert row.pop("_chance") > 0
-    assert set(row.values()) == {0.0}
-
-
-def test_extracts_are_below_the_ceiling() -> None:
-    """No extract of a source keeps more facts than the shortest sentences of as many words; all sentences keep all."""
-    draw, sentences = random.Random(2), list(example_of(*FACTS).sentences())
-    for _ in range(200):
-        extract = draw.sample(sentences, draw.randrange(len(sentences)))
-        row = score("\n".join(extract), *FACTS)
-        assert row[""] <= row["_ceiling"] <= 1
-    assert score("\n".join(sentences), *FACTS)[""] == 1
-
-
-def test_random_sentences_are_as_expected() -> None:
-    """Over many random extracts of half the sentences, survival is what `_random` says on average."""
-    draw, sentences = random.Random(3), list(example_of(*FACTS).sentences())
-    rows = []
-    for _ in range(400):
-        extract = draw.sample(sentences, len(sentences) // 2)
-        rows.append(score("\n".join(extract), *FACTS))
-    mean = {name: sum(row[name] for row in rows) / len(rows) for name in ("", "_random")}
-    assert mean[""] == pytest.approx(mean["_random"], abs=0.03)
+    assert set(score("", TWO_PLACES).values()) == {0.0}
 
 
 def test_verdicts_name_the_source_sentence() -> None:

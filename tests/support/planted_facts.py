@@ -94,4 +94,3 @@ ATTEMPT = fact_of(
     "number: 64",
     "not: did not help",
 )
-FACTS = (DECISION, NUMBER, DATE, NAME, NEGATION, CORRECTION, TWO_PLACES, FILE, ATTEMPT)

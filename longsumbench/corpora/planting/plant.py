@@ -90,15 +90,10 @@ def plant_facts(
             "the text is too short for the facts", f"{problem}: choose a smaller dataset.plant"
         )
     text = PlantableText(example)
-    facts = _draw_facts(text, number, split, {})
-    placed: list[PlacedSentence] = []
-    for fact, shares in zip(facts, _draw_places(facts, example.id, places), strict=True):
-        statements = (*fact.corrected, *fact.statements)
-        for share, statement in zip(shares, statements, strict=False):
-            placed.append(PlacedSentence(share, statement.sentence, fact.kind == "revocation"))
-    planted_text = text.with_sentences(placed)
+    facts = _FactDraw(text, split, {}).facts(number)
+    planted_text = text.with_sentences(_placed_sentences(facts, example.id, places))
     # The same draws give the same facts, now with the positions of their sentences.
-    facts = _draw_facts(text, number, split, PlantableText(planted_text).positions)
+    facts = _FactDraw(text, split, PlantableText(planted_text).positions).facts(number)
     references = example.references
     if not any(references):
         stated = chain.from_iterable(fact.statements for fact in facts)
@@ -111,86 +106,88 @@ def _plain_words(text: str) -> str:
     return f" {' '.join(_WORD.findall(text.lower()))} "
 
 
-class _ValueDraw(Draw):
-    """Random choices for an example, with values that neither its text nor its other facts have."""
+class _FactDraw(Draw):
+    """Random facts for a text, with values that neither the text nor its other facts have.
 
-    def __init__(self, example: Example) -> None:
+    Sentences that are not in `positions` are at 0.
+    """
+
+    def __init__(self, text: PlantableText, split: str, positions: Mapping[str, float]) -> None:
+        example = text.example
         super().__init__(f"facts {example.id}")
-        self._example = example.id
-        texts = [
-            example.topic or "",
-            *example.sentences(),
-            *chain.from_iterable(example.references),
-        ]
-        self._words = _plain_words(" ".join(texts))
+        self._text = text
+        self._split = "test" if split == "test" else "train"
+        self._positions = positions
+        references = chain.from_iterable(example.references)
+        self._words = _plain_words(
+            " ".join([example.topic or "", *example.sentences(), *references])
+        )
 
-    def part(self, name: str, slot: Slot) -> FactPart:
-        """Return a new value for a slot."""
+    def facts(self, number: int) -> list[PlantedFact]:
+        """Return facts, whose kinds take turns."""
+        templates = read_templates().registers[self._text.register]
+        facts = []
+        kinds: list[str] = []
+        for _ in range(number):
+            kinds = kinds or self.shuffled(list(templates))
+            kind = kinds.pop()
+            facts.append(self._fact(kind, self.one_of(templates[kind][self._split])))
+        return facts
+
+    def _fact(self, kind: str, template: str) -> PlantedFact:
+        speakers = self._text.speakers
+        speaker = f"{self.one_of(speakers)}: " if speakers else ""
+        shared: dict[str, FactPart] = {}
+        statements, answers = [], []
+        for sentence in template.split(" | "):
+            written, parts, answer, chance = speaker, [], [], 1.0
+            for literal, name, denial, _ in Formatter().parse(sentence):
+                written += literal
+                if name is None:
+                    continue
+                slot = read_templates().slots[name]
+                part = (
+                    FactPart(name, denial) if denial else shared.get(name) or self._part(name, slot)
+                )
+                if name in SHARED_SLOTS:
+                    shared[name] = part
+                else:
+                    answer.append(part)
+                    chance /= slot.number
+                written += part.text
+                parts.append(part)
+            statements.append(
+                FactStatement(written, tuple(parts), self._positions.get(written, 0.0))
+            )
+            answers.append(tuple(answer))
+        num_revoked = 1 if kind in REVOKED_KINDS else 0
+        return PlantedFact(
+            kind=kind,
+            subject=shared["name"],
+            answer=answers[-1],
+            statements=tuple(statements[num_revoked:]),
+            revoked=answers[0] if num_revoked else (),
+            chance=chance,
+            corrected=tuple(statements[:num_revoked]),
+        )
+
+    def _part(self, name: str, slot: Slot) -> FactPart:
+        choices = read_templates().choices
         for _ in range(_TRIES):
-            forms = slot.draw_forms(self)
-            words = [_plain_words(form) for form in forms]
-            if not any(form in self._words for form in words):
-                self._words += "".join(words)
-                return FactPart(slot.kind, forms[0])
+            words = {choice: self.one_of(values) for choice, values in choices.items()}
+            forms = [*self.shuffled(slot.forms), *slot.refused]
+            texts = [form.format_map(words) for form in forms]
+            plain_texts = [_plain_words(text) for text in texts]
+            if not any(text in self._words for text in plain_texts):
+                self._words += "".join(plain_texts)
+                return FactPart(slot.kind, texts[0])
         problem = f"the text has too many of the {name}s that could be planted"
-        raise BadRow(problem, f"example '{self._example}'; choose a smaller dataset.plant")
+        raise BadRow(problem, f"example '{self._text.example.id}'; choose a smaller dataset.plant")
 
 
-def _draw_facts(
-    text: PlantableText, number: int, split: str, positions: Mapping[str, float]
-) -> list[PlantedFact]:
-    """Return the facts of a text; sentences that are not in `positions` are at 0."""
-    draw = _ValueDraw(text.example)
-    templates = read_templates().registers[text.register]
-    facts = []
-    kinds: list[str] = []
-    for _ in range(number):
-        kinds = kinds or draw.shuffled(list(templates))
-        kind = kinds.pop()
-        template = draw.one_of(templates[kind]["test" if split == "test" else "train"])
-        speaker = f"{draw.one_of(text.speakers)}: " if text.speakers else ""
-        facts.append(_fill_template(kind, template, draw, speaker, positions))
-    return facts
-
-
-def _fill_template(
-    kind: str, template: str, draw: _ValueDraw, speaker: str, positions: Mapping[str, float]
-) -> PlantedFact:
-    shared: dict[str, FactPart] = {}
-    statements, answers = [], []
-    for sentence in template.split(" | "):
-        written, parts, answer, chance = speaker, [], [], 1.0
-        for literal, name, denial, _ in Formatter().parse(sentence):
-            written += literal
-            if name is None:
-                continue
-            slot = read_templates().slots[name]
-            part = FactPart(name, denial) if denial else shared.get(name) or draw.part(name, slot)
-            if name in SHARED_SLOTS:
-                shared[name] = part
-            else:
-                answer.append(part)
-                chance /= slot.number
-            written += part.text
-            parts.append(part)
-        statements.append(FactStatement(written, tuple(parts), positions.get(written, 0.0)))
-        answers.append(tuple(answer))
-    num_revoked = 1 if kind in REVOKED_KINDS else 0
-    return PlantedFact(
-        kind=kind,
-        subject=shared["name"],
-        answer=answers[-1],
-        statements=tuple(statements[num_revoked:]),
-        revoked=answers[0] if num_revoked else (),
-        chance=chance,
-        corrected=tuple(statements[:num_revoked]),
-    )
-
-
-def _draw_places(
+def _placed_sentences(
     facts: Sequence[PlantedFact], identity: str, places: Sequence[float] | None
-) -> Iterator[tuple[float, float]]:
-    """Yield the places of each fact's sentences, as shares of the text."""
+) -> Iterator[PlacedSentence]:
     draw = Draw(f"places {identity}")
     strata = draw.shuffled(range(len(facts)))
     for index, fact in enumerate(facts):
@@ -198,4 +195,6 @@ def _draw_places(
         if places:
             place = places[index % len(places)]
         other = draw.share()
-        yield (other * place, place) if fact.corrected else (place, other)
+        shares = (other * place, place) if fact.corrected else (place, other)
+        for share, statement in zip(shares, (*fact.corrected, *fact.statements), strict=False):
+            yield PlacedSentence(share, statement.sentence, fact.kind == "revocation")

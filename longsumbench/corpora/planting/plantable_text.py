@@ -1,19 +1,19 @@
 """An example's text as a place for further sentences: how it is written, who speaks, and the gaps between its sentences."""
 
+import json
 import re
-from collections.abc import Sequence
-from dataclasses import replace
+from collections.abc import Collection, Iterable, Iterator
 from itertools import chain
 from operator import itemgetter
 from typing import NamedTuple
 
-from longsumbench.core import Example, word_pattern
+from longsumbench.core import Example, Section, word_pattern
 
 # At the beginning of a turn: "Project Manager: …".
 _SPEAKER = re.compile(r"([^\W\d_][\w .'()/-]{0,39}): ")
 # Those who state facts in a session of an agent; its tools do not.
 _USER = "user"
-_ROLES = (_USER, "assistant")
+_ROLES = {_USER, "assistant"}
 
 
 class _Gap(NamedTuple):
@@ -46,63 +46,58 @@ class PlantableText:
 
     def __init__(self, example: Example) -> None:
         self.example = example
+        self._names = [section.name for section in _sections_of(example)]
         self.speakers = _speakers_in(example)
-        self._sections = list(chain.from_iterable(item.sections for item in example.documents))
         self.register = "meeting" if self.speakers else "prose"
-        has_roles = any(section.name in _ROLES for section in self._sections)
-        if has_roles:
-            self.register = "session"
-            self.speakers = []
+        if _ROLES.intersection(self._names):
+            self.speakers, self.register = [], "session"
         pattern = word_pattern(example.source_text())
         self._gaps: list[_Gap] = []
         words_before: dict[str, int] = {}
         words = 0
-        for number, section in enumerate(self._sections):
+        for number, section in enumerate(_sections_of(example)):
             for place, paragraph in enumerate(section.paragraphs):
                 for index, sentence in enumerate(paragraph, start=1):
                     words_before[sentence] = words
                     words += len(pattern.findall(sentence))
-                    is_end = index == len(paragraph)
-                    if is_end or self.register == "prose":
+                    # A turn is not interrupted
+                    if self.register == "prose" or index == len(paragraph):
                         self._gaps.append(_Gap(words, number, place, index))
-        if has_roles:
-            self._gaps = self._gaps_of(_ROLES)
-        self._gaps_of_users = self._gaps_of((_USER,)) or self._gaps
+        # Tools state no facts
+        self._gaps = self._gaps_in(_ROLES) or self._gaps
         self._num_words = max(1, words)
         self.positions = {
             sentence: before / self._num_words for sentence, before in words_before.items()
         }
 
-    def _gaps_of(self, names: Sequence[str]) -> list[_Gap]:
-        return [gap for gap in self._gaps if self._sections[gap.section].name in names]
+    def _gaps_in(self, roles: Collection[str | None]) -> list[_Gap]:
+        return [gap for gap in self._gaps if self._names[gap.section] in roles]
 
-    def with_sentences(self, placed: Sequence[PlacedSentence]) -> Example:
+    def with_sentences(self, placed: Iterable[PlacedSentence]) -> Example:
         """Return the example with further sentences, none before the first one."""
         in_order = []
         for share, sentence, is_instruction in placed:
+            gaps = self._gaps
+            if is_instruction:
+                gaps = self._gaps_in({_USER}) or gaps
             words = share * self._num_words
-            gaps = self._gaps_of_users if is_instruction else self._gaps
             gap = min(gaps, key=lambda gap: abs(gap.words - words))
             in_order.append((gap, share, sentence))
         in_order.sort(key=itemgetter(0, 1))
-        sections = []
-        for section in self._sections:
-            sections.append([list(paragraph) for paragraph in section.paragraphs])
+        plain = json.loads(json.dumps(self.example.to_dict()))
+        sections = list(chain.from_iterable(item["sections"] for item in plain["documents"]))
         # The last comes first, so that the numbers of the others stay.
         for gap, _, sentence in reversed(in_order):
-            paragraphs = sections[gap.section]
+            paragraphs = sections[gap.section]["paragraphs"]
             if self.register == "prose":
                 paragraphs[gap.paragraph].insert(gap.sentence, sentence)
             else:
                 paragraphs.insert(gap.paragraph + 1, [sentence])
-        changed = iter(sections)
-        documents = []
-        for document in self.example.documents:
-            replaced = []
-            for section in document.sections:
-                replaced.append(replace(section, paragraphs=tuple(map(tuple, next(changed)))))
-            documents.append(replace(document, sections=tuple(replaced)))
-        return replace(self.example, documents=tuple(documents))
+        return Example.from_dict(plain)
+
+
+def _sections_of(example: Example) -> Iterator[Section]:
+    return chain.from_iterable(document.sections for document in example.documents)
 
 
 def _speakers_in(example: Example) -> list[str]:

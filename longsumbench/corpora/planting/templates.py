@@ -17,8 +17,6 @@ from pathlib import Path
 
 import msgspec
 
-from longsumbench.corpora.probe.language import Draw
-
 # Raise it if the same texts get other facts.
 PLANTING_VERSION = 1
 # Kinds whose first sentence is revoked by the second.
@@ -42,13 +40,6 @@ class Slot:
     number: int
     forms: tuple[str, ...]
     refused: tuple[str, ...] = ()
-
-    def draw_forms(self, draw: Draw) -> list[str]:
-        """Return the forms of a random value, in random order, then what is refused with it."""
-        choices = read_templates().choices
-        words = {name: draw.one_of(values) for name, values in choices.items()}
-        forms = [*draw.shuffled(self.forms), *self.refused]
-        return [form.format_map(words) for form in forms]
 
 
 @dataclass(frozen=True)

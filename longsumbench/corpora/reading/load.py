@@ -184,7 +184,8 @@ def _from_renamed(
     fields: Sequence[str], settings: DatasetSettings, from_row: FromRow, row: Row
 ) -> Read:
     renamed = rename_keys(row, fields, settings.columns)
-    if settings.plant is not None and not {"summary", "references"} & renamed.keys():
+    has_reference = any(renamed.get(field) is not None for field in ("summary", "references"))
+    if settings.plant is not None and not has_reference:
         # Planted sentences become the reference.
         renamed["summary"] = ""
     return from_row(renamed)

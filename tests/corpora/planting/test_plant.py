@@ -1,7 +1,6 @@
 """Facts that are planted in natural texts."""
 
 import json
-import pickle
 import re
 from collections.abc import Sequence
 from dataclasses import replace
@@ -16,21 +15,20 @@ from longsumbench.cache.artifacts import ArtifactCache
 from longsumbench.core import (
     DatasetSettings,
     Document,
-    Entry,
     Example,
     FactPart,
     FactStatement,
     PlantedFact,
     Section,
-    Source,
     count_words,
     registry,
 )
 from longsumbench.core.config import build_settings
-from longsumbench.corpora.planting.plant import plant_facts, planted_source
+from longsumbench.corpora.planting.plant import plant_facts
 from longsumbench.corpora.planting.templates import read_templates
 from longsumbench.corpora.reading.fields import BadRow
 from longsumbench.errors import UsageError
+from longsumbench.metrics.fact_matching import MISSING, RIGHT, WRONG, judge_facts
 
 PLANTED_KINDS = set(read_templates().registers["prose"])
 
@@ -51,17 +49,6 @@ def rain(number: int, first: int = 1) -> list[str]:
 def sentences_of(facts: Sequence[PlantedFact]) -> list[str]:
     statements = chain.from_iterable((*fact.corrected, *fact.statements) for fact in facts)
     return [statement.sentence for statement in statements]
-
-
-def paragraphs_of(example: Example, left_out: Sequence[str] = ()) -> list[list[list[str]]]:
-    """Return the paragraphs of each document, without some sentences."""
-    documents = []
-    for document in example.documents:
-        paragraphs = []
-        for paragraph in document.texts("paragraph"):
-            paragraphs.append([sentence for sentence in paragraph if sentence not in left_out])
-        documents.append([paragraph for paragraph in paragraphs if paragraph])
-    return documents
 
 
 WORDS = ("rain", "the", "Halvorsen", "14", "March", "4,217", "Mr.", "10.1", "million", "euros")
@@ -85,7 +72,8 @@ def test_planted_sentences_stand_once_where_their_facts_say(
     planted = plant_facts(example, number)
     assert len(planted.planted) == number
     sentences = list(planted.sentences())
-    assert paragraphs_of(planted, sentences_of(planted.planted)) == paragraphs_of(example)
+    added = sentences_of(planted.planted)
+    assert [text for text in sentences if text not in added] == list(example.sentences())
     for fact in planted.planted:
         for statement in (*fact.corrected, *fact.statements):
             assert sentences.count(statement.sentence) == 1
@@ -95,10 +83,7 @@ def test_planted_sentences_stand_once_where_their_facts_say(
         assert 0 < fact.chance <= 0.5
     subjects = [fact.subject.text for fact in planted.planted]
     assert len(set(subjects)) == number
-    values = chain.from_iterable((*fact.answer, *fact.revoked) for fact in planted.planted)
-    texts = [part.text for part in values if part.kind != "not"]
-    assert len(set(texts)) == len(texts)
-    assert not any(text in example.source_text() for text in [*subjects, *texts])
+    assert not any(subject in example.source_text() for subject in subjects)
 
 
 @given(st.floats(0, 1), st.integers(0, 99))
@@ -131,19 +116,6 @@ def test_a_case_by_hand() -> None:
     assert planted.references == (("A summary.",),)
 
 
-def test_facts_are_spread_over_all_documents() -> None:
-    """Without places, each stretch of the words has a fact, and the number of documents does not matter."""
-    example = natural_text([rain(50)], [rain(30, 51), rain(20, 81)])
-    planted = plant_facts(example, 10)
-    positions = sorted(
-        fact.statements[-1 if fact.corrected else 0].position for fact in planted.planted
-    )
-    for index, position in enumerate(positions):
-        assert index / 10 - 0.03 <= position <= (index + 1) / 10 + 0.03
-    as_one = plant_facts(natural_text([rain(50), rain(30, 51), rain(20, 81)]), 10)
-    assert as_one.planted == planted.planted
-
-
 def test_the_same_facts_are_planted_elsewhere() -> None:
     """Places and the number of facts change no fact; the id and the split do."""
     example = natural_text([rain(60)])
@@ -152,9 +124,8 @@ def test_the_same_facts_are_planted_elsewhere() -> None:
     assert [fact.subject for fact in plant_facts(example, 4).planted] == first[:4]
     other = plant_facts(replace(example, id="y"), 8).planted
     assert [fact.subject for fact in other] != first
-    trained = sentences_of(plant_facts(example, 8, split="train").planted)
-    assert trained == sentences_of(plant_facts(example, 8, split="validation").planted)
-    assert set(trained).isdisjoint(sentences_of(plant_facts(example, 8).planted))
+    trained = plant_facts(example, 8, split="train").planted
+    assert trained == plant_facts(example, 8, split="validation").planted != other
 
 
 def test_transcripts_get_turns_of_their_speakers() -> None:
@@ -174,6 +145,19 @@ def session(identity: str) -> Example:
     return Example(identity, None, None, (Document(None, tuple(sections)),), ((),))
 
 
+@pytest.mark.parametrize("example", [session("a"), natural_text([rain(60)])])
+@pytest.mark.parametrize("split", ["train", "test"])
+def test_copies_survive(example: Example, split: str) -> None:
+    """Facts are right where all of their sentences are copied, in any case; wrong where only the revoked one is."""
+    facts = plant_facts(example, 20, split=split).planted
+    copied = " ".join(statement.sentence for fact in facts for statement in fact.statements)
+    for text in (copied, copied.lower(), copied.upper()):
+        assert set(judge_facts(facts, text)) == {RIGHT}
+    revoked = " ".join(statement.sentence for fact in facts for statement in fact.corrected)
+    for fact, verdict in zip(facts, judge_facts(facts, revoked), strict=True):
+        assert verdict == (WRONG if fact.corrected else MISSING)
+
+
 def test_sessions_get_paragraphs_of_users_and_assistants() -> None:
     """Tools and systems state no facts; only users revoke instructions; further kinds occur."""
     kinds = set()
@@ -187,18 +171,6 @@ def test_sessions_get_paragraphs_of_users_and_assistants() -> None:
             allowed = {"user"} if fact.kind == "revocation" else {"user", "assistant"}
             assert {roles[sentence] for sentence in sentences_of([fact])} <= allowed
     assert kinds == PLANTED_KINDS | {"file", "attempt", "revocation"}
-
-
-def test_parts_say_what_a_sentence_states() -> None:
-    """A denial is a part of the answer, two places have a link, and an earlier sentence has the revoked answer."""
-    facts = {fact.kind: fact for fact in plant_facts(session("a"), 10).planted}
-    assert [part.kind for part in facts["attempt"].answer] == ["number", "not"]
-    first, second = facts["two_places"].statements
-    assert len(set(first.parts) & set(second.parts)) == 1
-    for kind in ("correction", "revocation"):
-        fact = facts[kind]
-        assert fact.revoked != fact.answer
-        assert set(fact.corrected[0].parts) == {fact.subject, *fact.revoked}
 
 
 def test_a_missing_reference_becomes_what_counts() -> None:
@@ -228,33 +200,26 @@ def write_rows(path: Path, number: int) -> Path:
     return path
 
 
+def test_places_need_facts() -> None:
+    """`plant_at` without `plant` ends in one line."""
+    problem = "dataset.plant_at=[0.5] places planted facts: add dataset.plant=8"
+    with pytest.raises(UsageError, match=re.escape(problem)):
+        build_settings(DatasetSettings, {"plant_at": [0.5]}, "dataset.")
+
+
 def test_own_texts_need_no_summaries(tmp_path: Path, stages: ArtifactCache) -> None:
-    """Rows without a summary are read with planted facts; the record has how many there were."""
+    """Rows without a summary are read with planted facts; the record counts them. A limit changes no facts."""
     path = write_rows(tmp_path / "x.jsonl", 3)
+    with path.open("a") as file:
+        file.write(json.dumps({"id": "null", "document": " ".join(rain(30)), "summary": None}))
     texts = read_texts("jsonl", path, stages, plant=4)
     assert all(len(example.planted) == 4 for example in texts.splits["test"])
     assert texts.splits["test"][0].query == "Why?"
-    assert list(texts.facts["left_out"]["test"].values()) == [3]
+    limited = read_texts("jsonl", path, stages, plant=4, limit=2)
+    assert list(limited.splits["test"]) == texts.splits["test"][:2]
+    assert list(texts.facts["left_out"]["test"].values()) == [4]
     assert texts.facts["planted"] == {"facts": 4, "at": None, "version": 1}
     assert "'summary' and 'references' are missing" in reading_problem("jsonl", path, stages)
-
-
-def test_other_examples_change_nothing(tmp_path: Path, stages: ArtifactCache) -> None:
-    """An example has the same facts with a limit; other places are other texts; each row can be read elsewhere."""
-    path = write_rows(tmp_path / "x.jsonl", 4)
-    whole = read_texts("jsonl", path, stages, plant=4)
-    limited = read_texts("jsonl", path, stages, plant=4, limit=2)
-    assert list(limited.splits["test"]) == whole.splits["test"][:2]
-    elsewhere = read_texts("jsonl", path, stages, plant=4, plant_at=[0.1])
-    assert elsewhere.fingerprint != whole.fingerprint
-    rows = [Entry("test", session_row, None, None)]
-    [entry] = planted_source(Source({}, {}, lambda full: iter(rows)), 3, None).entries(set())
-    copy = pickle.loads(pickle.dumps(entry.load))  # noqa: S301 - written a moment ago
-    assert copy() == entry.load()
-
-
-def session_row() -> Example:
-    return session("s")
 
 
 def test_short_texts_are_left_out_and_counted(tmp_path: Path, stages: ArtifactCache) -> None:
@@ -269,20 +234,6 @@ def test_short_texts_are_left_out_and_counted(tmp_path: Path, stages: ArtifactCa
     texts = read_texts("jsonl", path, stages, plant=11, strict=False)
     assert texts.splits["test"].ids == ["long"]
     assert texts.facts["skipped"] == {"test": {"the text is too short for the facts": 2}}
-
-
-@pytest.mark.parametrize(
-    ("settings", "problem"),
-    [
-        ({"plant": 0}, "dataset.plant=0 is below 1"),
-        ({"plant": 3, "plant_at": [1.5]}, "dataset.plant_at=1.5 is above 1"),
-        ({"plant_at": [0.5]}, "dataset.plant_at=[0.5] places planted facts: add dataset.plant=8"),
-    ],
-)
-def test_wrong_settings_are_named(settings: dict[str, object], problem: str) -> None:
-    """A value that cannot be used ends in one line with the setting."""
-    with pytest.raises(UsageError, match=re.escape(problem)):
-        build_settings(DatasetSettings, settings, "dataset.")
 
 
 def test_planted_texts_are_scored_by_what_survives() -> None:

@@ -57,22 +57,3 @@ def test_what_is_copied_survives_by_place_as_it_is_covered(reading: str, tokens:
         for place, facts in covered.items():
             assert scores[f"fact_survival{place}"] == pytest.approx(mean(facts))
         assert (reading == "whole") == (mean(covered[""]) == 1)
-
-
-@pytest.mark.parametrize("tokens", [900, 2_500, 6_000])
-def test_a_beginning_keeps_the_facts_before_its_end(tokens: int) -> None:
-    """By the ledger's share of the words: facts before it survive, facts after it are missing."""
-    engine = EchoEngine(reply=copied, context=10**6)
-    system = prompted(engine, input_length=tokens, decode_length=10**5)
-    example = report(1)
-    (summary,) = system.summarize([example], Decoding())
-    assert summary.truncation is not None
-    end = summary.truncation.words_seen / summary.truncation.words
-    _, verdicts = FactSurvival(Scoring()).judge_sentences(summary.text, example)
-    for fact, verdict in zip(example.planted, verdicts, strict=True):
-        last = fact.statements[-1]
-        words = len(last.sentence.split()) / summary.truncation.words
-        if max(statement.position for statement in fact.statements) + words <= end:
-            assert verdict.score == 1
-        elif max(statement.position for statement in fact.statements) > end:
-            assert verdict.score == 0
