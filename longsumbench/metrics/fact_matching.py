@@ -48,7 +48,7 @@ _NUMBER = (
     r"\d{1,3}(?:[,\u00a0\u202f]\d{3})+(?:\.\d+)?(?:e\d)?|\d+(?:\.\d+)?(?:e\d)?"  # 3,400,000, 3.4e6
 )
 _FILE = r"(?<![\w.-])[\w-][\w.-]*\.[a-z]\w*"
-_TOKEN = re.compile(rf"@\d\d-\d\d|@\d{{4}}|[€$£₣]|{_FILE}|{_NUMBER}|[^\W_\d]+")
+_STATED_TOKEN = re.compile(rf"@\d\d-\d\d|@\d{{4}}|[€$£₣]|{_FILE}|{_NUMBER}|[^\W_\d]+")
 # Neither function words, nor titles and legal forms, tell names or phrases apart
 _IGNORED_WORDS = frozenset(
     re.findall(
@@ -59,7 +59,7 @@ _IGNORED_WORDS = frozenset(
     )
 )
 # Kind of a part → tokens that a summary may leave out, if it has no other ones: years and currencies
-_OPTIONAL = {"date": re.compile(r"@\d{4}$"), "amount": re.compile("[€$£₣]")}
+_MAY_BE_MISSING = {"date": re.compile(r"@\d{4}$"), "amount": re.compile("[€$£₣]")}
 # Kind of a part → tokens that are another answer
 _OTHERS = {
     "number": re.compile(r"\d[\d.]*$"),
@@ -130,7 +130,7 @@ def _states(passage: str, parts: Sequence[FactPart], fact: PlantedFact) -> bool:
     if denials:
         return _is_denied(passage, denials)
     # The source may deny something else in the same sentence, and the summary, too
-    if _NEGATION.search(_source_of(fact)):
+    if _NEGATION.search(_stated_source(fact)):
         return True
     return not _is_denied(passage, [part for part in others if part != fact.subject])
 
@@ -140,7 +140,7 @@ def _contradicts(passage: str, fact: PlantedFact) -> bool:
     if not _has_part(passage, fact.subject):
         return False
     lacking = [part for part in fact.answer if not _has_part(passage, part)]
-    known = tokens_of(f"{_source_of(fact)} {fact.subject.text}")
+    known = tokens_of(f"{_stated_source(fact)} {fact.subject.text}")
     for part in lacking:
         if part.kind == "name" and any(not name <= known for name in _names_of(passage)):
             return True
@@ -150,7 +150,7 @@ def _contradicts(passage: str, fact: PlantedFact) -> bool:
     return not lacking
 
 
-def _source_of(fact: PlantedFact) -> str:
+def _stated_source(fact: PlantedFact) -> str:
     return " ".join(statement.sentence for statement in fact.statements)
 
 
@@ -159,7 +159,7 @@ def _has_part(passage: str, part: FactPart) -> bool:
     if part.kind in _OTHERS:
         # "17 ships" is 17, of whatever unit
         needed = frozenset(token for token in needed if not token.isalpha()) or needed
-    lacking, optional = needed - stated, _OPTIONAL.get(part.kind)
+    lacking, optional = needed - stated, _MAY_BE_MISSING.get(part.kind)
     if optional and not any(map(optional.match, stated)):
         lacking = frozenset(token for token in lacking if not optional.match(token))
     if not lacking:
@@ -197,7 +197,7 @@ def tokens_of(text: str) -> frozenset[str]:
     for spelling, compared in _SPELLINGS.items():
         text = re.sub(spelling, compared, text)
     tokens = set()
-    for token in _TOKEN.findall(text):
+    for token in _STATED_TOKEN.findall(text):
         if re.fullmatch(_NUMBER, token):
             number = Decimal(re.sub(r"[^\d.e]", "", token))
             tokens.add(f"{number.normalize():f}")

@@ -13,7 +13,7 @@ from longsumbench.core import Example, Section, word_pattern
 _SPEAKER = re.compile(r"([^\W\d_][\w .'()/-]{0,39}): ")
 # Those who state facts in a session of an agent; its tools do not.
 _USER = "user"
-_ROLES = {_USER, "assistant"}
+_SESSION_ROLES = {_USER, "assistant"}
 
 
 class _Gap(NamedTuple):
@@ -49,7 +49,7 @@ class PlantableText:
         self._names = [section.name for section in _sections_of(example)]
         self.speakers = _speakers_in(example)
         self.register = "meeting" if self.speakers else "prose"
-        if _ROLES.intersection(self._names):
+        if _SESSION_ROLES.intersection(self._names):
             self.speakers, self.register = [], "session"
         pattern = word_pattern(example.source_text())
         self._gaps: list[_Gap] = []
@@ -64,7 +64,7 @@ class PlantableText:
                     if self.register == "prose" or index == len(paragraph):
                         self._gaps.append(_Gap(words, number, place, index))
         # Tools state no facts
-        self._gaps = self._gaps_in(_ROLES) or self._gaps
+        self._gaps = self._gaps_in(_SESSION_ROLES) or self._gaps
         self._num_words = max(1, words)
         self.positions = {
             sentence: before / self._num_words for sentence, before in words_before.items()
