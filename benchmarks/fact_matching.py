@@ -5,9 +5,14 @@ python benchmarks/fact_matching.py --half held-out          of the half that the
 python benchmarks/fact_matching.py --errors                 also the errors themselves
 
 `fact_matching.csv` has the labels, a row for a fact in an output: `source` and `system` of the output, `example`, `fact`
-(a `PlantedFact` as JSON), the beginning of the output's hash, and the `label`: right, wrong or missing. Labels are by one
-reader, a language model. The outputs are a seeded draw of seven systems for each of 25 questions, without two pairs that
-can be read in two ways. They are in a folder of released outputs (--outputs), which is not part of this repository.
+(a `PlantedFact` as JSON, or its number in the output's row), the beginning of the output's hash, and the `label`: right,
+wrong or missing. Labels are by one reader, a language model.
+
+* qmsum_outputs: a seeded draw of seven systems for each of 25 questions, without two pairs that can be read in two ways,
+  in a folder of released outputs (--outputs), which is not part of this repository. The facts are of the meetings.
+* fact_matching_outputs.jsonl: SmolLM2-135M-Instruct's summaries of 56 abstracts of `aclsum` since 2016 (CC BY 4.0), with
+  two planted facts each: `model=prompt model.prompt=facts model.length=70 decode.no_repeat_ngram=6 dataset.plant=2`.
+  They were labelled after the matcher was finished, and before it judged any of them.
 
 A false positive is a fact that the matcher finds and the reader does not, a false negative the reverse. The error is
 the share of both, with its 95 % interval (Wilson). Facts that both do not find, but only one calls wrong, are counted
@@ -30,7 +35,7 @@ from longsumbench.errors import DataError
 from longsumbench.metrics.fact_matching import RIGHT, judge_facts
 
 HERE = Path(__file__).parent
-LABELS = HERE / "fact_matching.csv"
+LABELS, PLANTED = HERE / "fact_matching.csv", HERE / "fact_matching_outputs.jsonl"
 HALVES = ("tuned", "held-out")
 
 
@@ -38,11 +43,13 @@ class _OutputRow(msgspec.Struct):
     id: str
     system: str
     output: str
+    planted: tuple[PlantedFact, ...] = ()
 
 
 class Labelled(NamedTuple):
     """A fact in an output: its label by reading, and what the matcher says."""
 
+    source: str
     system: str
     example: str
     fact: PlantedFact
@@ -65,24 +72,32 @@ def half_of(example: str) -> str:
     return HALVES[hashlib.sha256(example.encode()).digest()[0] % 2]
 
 
+def read_outputs(file: Path) -> dict[tuple[str, str], _OutputRow]:
+    """Return the outputs of a file by example and system."""
+    rows = msgspec.json.Decoder(_OutputRow).decode_lines(file.read_bytes())
+    return {(row.id, row.system): row for row in rows}
+
+
 def read_labels(released: Path) -> Iterator[Labelled]:
     """Yield the labelled facts with the matcher's verdict.
 
     Raises:
         DataError: an output is missing, or is not the one that was labelled.
     """
-    rows = msgspec.json.Decoder(_OutputRow).decode_lines((released / "outputs.jsonl").read_bytes())
-    outputs = {(row.id, row.system): row.output for row in rows}
+    outputs = {**read_outputs(released / "outputs.jsonl"), **read_outputs(PLANTED)}
     with LABELS.open(newline="", encoding="utf-8") as file:
         for line, row in enumerate(csv.DictReader(file), start=2):
             example, system = row["example"], row["system"]
-            output = outputs.get((example, system), "")
-            digest = hashlib.sha256(output.encode()).hexdigest()
+            output = outputs.get((example, system), _OutputRow("", "", ""))
+            digest = hashlib.sha256(output.output.encode()).hexdigest()
             if not digest.startswith(row["output_sha256"]):
                 raise DataError("no output, or another one, for this label", LABELS, line)
-            fact = msgspec.json.decode(row["fact"], type=PlantedFact)
-            [verdict] = judge_facts([fact], output)
-            yield Labelled(system, example, fact, row["label"], verdict)
+            if output.planted:
+                fact = output.planted[int(row["fact"])]
+            else:
+                fact = msgspec.json.decode(row["fact"], type=PlantedFact)
+            [verdict] = judge_facts([fact], output.output)
+            yield Labelled(row["source"], system, example, fact, row["label"], verdict)
 
 
 def describe_errors(name: str, pairs: Sequence[Labelled]) -> list[object]:
@@ -122,6 +137,7 @@ def main() -> None:
     pairs = list(read_labels(options.outputs))
     if options.half:
         pairs = [pair for pair in pairs if half_of(pair.example) == options.half]
+    print_table(pairs, lambda pair: pair.source, "source")
     print_table(pairs, lambda pair: pair.fact.kind, "kind")
     print_table(pairs, lambda pair: pair.system, "system")
     for pair in pairs:
