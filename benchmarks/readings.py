@@ -46,7 +46,7 @@ HEADINGS = (
     "read",
     "tokens sent",
     "requests",
-    "seconds",
+    "memory",
 )
 
 
@@ -166,7 +166,7 @@ def table_of(name: str, block: ComparableRows) -> Table:
         cells += survival_cells(row) if is_planted(row) else rouge_cells(row)
         facts, seen = run.evaluation.outputs, source_seen(run)
         cells.append(f"{facts.words:.0f} / {facts.reference_words:.0f}" if facts else "")
-        cells.append("" if seen is None else f"{100 * seen:.0f} %")
+        cells.append("" if seen is None else f"{seen:.0f} %")
         cells += costs_of(row)
         lines.append(tuple(cells))
     headings = SURVIVAL_HEADINGS if is_planted(block.rows[0]) else HEADINGS
@@ -200,15 +200,17 @@ def survival_cells(row: SeedGroup) -> list[str]:
 
 
 def costs_of(row: SeedGroup) -> list[str]:
-    """Return tokens sent, requests and seconds of an example, and the peak memory; of extracts the last two."""
+    """Return tokens sent and requests of an example, which extracts do not have, and the peak memory."""
     run, counts = row.first, row.first.ledger.counts
-    number = run.evaluation.n
-    seconds = f"{run.costs.timings.summarize / number:.1f}"
     memory = f"{run.costs.peak_memory_gb:.1f} GB"
     if "requests" not in counts:
-        return ["", "", seconds, memory]
-    sent = f"{counts['prompt_tokens'] / number:,.0f}"
-    return [sent, f"{counts['requests'] / number:.1f}", seconds, memory]
+        return ["", "", memory]
+    number = run.evaluation.n
+    return [
+        f"{counts['prompt_tokens'] / number:,.0f}",
+        f"{counts['requests'] / number:.1f}",
+        memory,
+    ]
 
 
 def sentence_of(name: str, block: ComparableRows, scores: ScoresOfRuns) -> str:
@@ -274,12 +276,16 @@ def main() -> None:
         make_runs(options)
     if options.weights or options.publish:
         datasets = [dataset_name(name, options) for name in options.sets]
-        runs = chain(*((options.work / "runs" / name).glob("*/*") for name in datasets))
-        publish(runs, datasets, results)
+        records = chain(
+            *((options.work / "runs" / name).glob("*/*/record.json") for name in datasets)
+        )
+        publish((record.parent for record in records), datasets, results, keep=True)
     tables, sentences = [], []
-    for name in chain.from_iterable(
-        (f"readings_{name}", f"planted_{name}") for name in options.sets
-    ):
+    kinds = ("readings", "planted")
+    names = [f"{kind}_{name}" for name in options.sets for kind in kinds]
+    for name in names:
+        if not results.bundle(name).is_file():
+            continue
         rows = read_table(results, name)
         title = name.removeprefix("readings_").replace("_", " ")
         if rows.comparable:

@@ -155,10 +155,13 @@ def make_runs(name: str) -> None:
         longsumbench.import_outputs(folder / f"{file}.jsonl", dataset=dataset, **facts, **settings)
 
 
-def publish(runs: Iterable[Path], names: Sequence[str], results: Results) -> None:
-    """Pack the runs of some datasets without their texts, and make the tables."""
+def publish(
+    runs: Iterable[Path], names: Sequence[str], results: Results, keep: bool = False
+) -> None:
+    """Pack the runs of some datasets without their texts, and make the tables; `keep` what is packed already."""
     for name in names:
-        results.bundle(name).unlink(missing_ok=True)
+        if not keep:
+            results.bundle(name).unlink(missing_ok=True)
     for run in runs:
         copy = results.root.joinpath("runs", *run.parts[-3:])
         copy.mkdir(parents=True)
