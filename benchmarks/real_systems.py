@@ -18,6 +18,7 @@ the settings, the record and the scores, no text.
 import argparse
 import gzip
 import json
+import re
 import shutil
 import tempfile
 from collections.abc import Iterable, Iterator, Sequence
@@ -167,6 +168,9 @@ def publish(
         copy.mkdir(parents=True)
         for file in KEPT:
             shutil.copy(run / file, copy)
+        config = copy / "config.yaml"
+        settings = re.sub("(?m)^results_dir: .*", "results_dir: results", config.read_text())
+        config.write_text(settings)
     print(*pack_runs(results), sep="\n")
     shutil.rmtree(results.root / "runs")
     for name in names:
