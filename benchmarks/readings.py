@@ -222,6 +222,10 @@ def sentence_of(name: str, block: ComparableRows, scores: ScoresOfRuns) -> str:
     readings = [row for row in rows if row.first.key.model == "prompt"]
     best = readings[0]
     score = best.first.evaluation.ranked_by
+    about = f"{name}, {best.first.evaluation.n} examples:"
+    mean = best.numbers[score].mean
+    if is_planted(best) and not mean:
+        return f"{about} none of the readings keeps a planted fact."
     pairs = {}
     for row in rows:
         pair = compare_groups(row, best, score, scores)
@@ -239,12 +243,11 @@ def sentence_of(name: str, block: ComparableRows, scores: ScoresOfRuns) -> str:
             kind = "alike"
         labels[kind].append(label_of(row))
     lists = {kind: ", ".join(names) or "none" for kind, names in labels.items()}
-    mean = best.numbers[score].mean
     has_most = f"has the highest R-Lsum, {mean:.1f}"
     if is_planted(best):
         has_most = f"keeps most planted facts, {mean:.1f} %"
     return (
-        f"{name}, {best.first.evaluation.n} examples: of the readings, {label_of(best)} {has_most}."
+        f"{about} of the readings, {label_of(best)} {has_most}."
         f" Significantly below it: {lists['below']}. Above it: {lists['above']}."
         f" Not distinguished: {lists['alike']}. Not tested: {lists['untested']}."
     )

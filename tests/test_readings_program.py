@@ -1,14 +1,17 @@
 """The sentences of benchmarks/readings.py, on results made up to break them."""
 
+import sys
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+import pytest
 import readings as program
-from support.run_records import record
+from support.run_records import changed, record
 from support.stored_runs import store
 
 from longsumbench.leaderboards.table import read_table
+from longsumbench.metrics.aggregate import MeasureMean
 from longsumbench.runs.record import RunRecord
 from longsumbench.runs.results import Results
 
@@ -46,3 +49,29 @@ def test_the_sentence_follows_the_scores(tmp_path: Path) -> None:
     untested = program.sentence_of("arxiv", table.comparable[0], table.scores)
     assert "Significantly below it: none. Above it: none. Not distinguished: none." in untested
     assert "Not tested: `pages`." in untested
+
+
+def test_readings_that_keep_nothing_are_not_the_best(tmp_path: Path) -> None:
+    """Of planted facts, the reading that keeps most is named, unless none keeps any."""
+    texts = {}
+    for kept in (0.0, 3.0):
+        runs = []
+        for reading, percent in (("select", kept), ("ends", 0.0)):
+            measures = {"fact_survival": MeasureMean(percent, 0.0, 9.0, 40)}
+            run = reading_run(reading, 20)
+            planted = {"dataset": {"plant": 8}, "model": run.config.model}
+            run = changed(run, measures=measures, ranked_by="fact_survival", config=planted)
+            runs.append(run)
+        texts[kept] = sentence(tmp_path / f"{kept}", *runs)
+    assert texts[0.0] == "arxiv, 40 examples: none of the readings keeps a planted fact."
+    assert "of the readings, `select` keeps most planted facts, 3.0 %." in texts[3.0]
+    assert "Not tested: `ends`." in texts[3.0]
+
+
+@pytest.mark.numbers
+def test_the_page_has_the_tables_of_its_runs(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Tables and sentences of docs/readings.md are those of the committed runs."""
+    monkeypatch.setattr(sys, "argv", ["readings.py", "--check"])
+    with pytest.raises(SystemExit) as end:
+        program.main()
+    assert end.value.code is None
