@@ -28,8 +28,10 @@ def register_function(function: Summarizer) -> str:
     attributes = getattr(owner, "__dict__", None)
     try:
         outside = inspect.getclosurevars(coded)
-        held = [outside.nonlocals, outside.globals, coded.__defaults__, coded.__kwdefaults__]
-        content = json.dumps([_describe(coded), attributes, held], default=_describe, skipkeys=True)
+        names = [outside.nonlocals, outside.globals, coded.__defaults__, coded.__kwdefaults__]
+        content = json.dumps(
+            [_describe(coded), attributes, names], default=_describe, skipkeys=True
+        )
     except (OSError, TypeError, ValueError) as error:
         raise UsageError(
             f"model={function!r} has no source that can be read ({error}): write a function into a file"

@@ -92,8 +92,8 @@ class FactStatement:
     """A planted sentence that states a fact, or half of it.
 
     Attributes:
-        sentence: as it stands in the source.
-        parts: what must stand together in a summary that states the same.
+        sentence: as in the source.
+        parts: what a summary that states the same has together in a sentence.
         position: relative position in the source's words, from 0 to below 1.
     """
 
@@ -106,13 +106,13 @@ class FactStatement:
 class PlantedFact:
     """A fact that was planted in a natural text (`dataset.plant`).
 
-    A summary states it if the subject and the answer stand together in it, or if it states all of `statements`.
+    A summary states it if it has the subject and the answer in one place, or if it states all of `statements`.
 
     Attributes:
         kind: "decision", "number", "date", "name", "negation", "correction", "two_places", … (see `corpora/planting`).
         subject: what the fact is about ("the Lisbon office").
         answer: what is true of it ("3.4 million euros").
-        statements: the sentences that state it together; one, unless subject and answer stand in different places.
+        statements: the sentences that state it together; one, unless subject and answer are in different places.
         revoked: an answer that an earlier sentence gave and a later one corrected.
         chance: probability that a guess of the answer is right.
         corrected: the earlier sentence with the revoked answer.

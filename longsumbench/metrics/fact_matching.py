@@ -124,15 +124,15 @@ def _judge_fact(fact: PlantedFact, passages: Sequence[str]) -> str:
 def _states(passage: str, parts: Sequence[FactPart], fact: PlantedFact) -> bool:
     """Return True if a passage has the parts, and denies them only if the source does."""
     denials = [part for part in parts if part.kind == "not"]
-    others = [part for part in parts if part.kind != "not"]
-    if not all(_has_part(passage, part) for part in others):
+    values = [part for part in parts if part.kind != "not"]
+    if not all(_has_part(passage, part) for part in values):
         return False
     if denials:
         return _is_denied(passage, denials)
     # The source may deny something else in the same sentence, and the summary, too
     if _NEGATION.search(_stated_source(fact)):
         return True
-    return not _is_denied(passage, [part for part in others if part != fact.subject])
+    return not _is_denied(passage, [part for part in values if part != fact.subject])
 
 
 def _contradicts(passage: str, fact: PlantedFact) -> bool:
@@ -140,12 +140,12 @@ def _contradicts(passage: str, fact: PlantedFact) -> bool:
     if not _has_part(passage, fact.subject):
         return False
     lacking = [part for part in fact.answer if not _has_part(passage, part)]
-    known = tokens_of(f"{_stated_source(fact)} {fact.subject.text}")
+    source_tokens = tokens_of(f"{_stated_source(fact)} {fact.subject.text}")
     for part in lacking:
-        if part.kind == "name" and any(not name <= known for name in _names_of(passage)):
+        if part.kind == "name" and any(not name <= source_tokens for name in _names_of(passage)):
             return True
         form = _OTHERS.get(part.kind)
-        if form and any(map(form.match, tokens_of(passage) - known)):
+        if form and any(map(form.match, tokens_of(passage) - source_tokens)):
             return True
     return not lacking
 
@@ -157,7 +157,7 @@ def _stated_source(fact: PlantedFact) -> str:
 def _has_part(passage: str, part: FactPart) -> bool:
     stated, needed = tokens_of(passage), tokens_of(part.text)
     if part.kind in _OTHERS:
-        # "17 ships" is 17, of whatever unit
+        # The unit does not count: "17 ships" is 17
         needed = frozenset(token for token in needed if not token.isalpha()) or needed
     lacking, optional = needed - stated, _MAY_BE_MISSING.get(part.kind)
     if optional and not any(map(optional.match, stated)):

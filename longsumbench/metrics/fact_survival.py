@@ -69,8 +69,8 @@ class FactSurvival(Metric):
         for fact, verdict in zip(example.planted, judged, strict=True):
             is_right = float(verdict == RIGHT)
             sentences = [statement.sentence for statement in fact.statements]
-            shown = f"{verdict}, {fact.kind}: {' '.join(sentences)}"
-            verdicts.append(SentenceVerdict(is_right, places.get(sentences[-1], -1), shown))
+            key_point = f"{verdict}, {fact.kind}: {' '.join(sentences)}"
+            verdicts.append(SentenceVerdict(is_right, places.get(sentences[-1], -1), key_point))
             costs.append(count_words(sentences))
             suffixes = ["", f"_{fact.kind}"]
             if len(sentences) == 1:

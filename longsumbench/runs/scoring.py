@@ -100,8 +100,8 @@ def scored_examples(
         return split
     examples = []
     for example, text in zip(split, predictions, strict=False):
-        others = [item for item in example.references if "\n".join(item) != text]
-        examples.append(replace(example, references=tuple(others)))
+        references = [item for item in example.references if "\n".join(item) != text]
+        examples.append(replace(example, references=tuple(references)))
     return examples
 
 

@@ -126,7 +126,7 @@ def _choose_columns(
         return columns, columns[:1:-1]
     numbers = list(numbers_shown([row.first for row in rows]))
     facts = _CHECKPOINT_COLUMNS if any(map(has_system_facts, runs)) else ()
-    # If length decides the order, it stands next to the scores
+    # If length decides the order, it is next to the scores
     lengths = COLUMN_GROUPS["lengths"] if comparable.length_order else ()
     survival = [name for name in _SURVIVAL_COLUMNS if name in all_columns]
     scores = (*numbers, *survival, *lengths)

@@ -205,7 +205,7 @@ def _panel(panel: RecallPanel, lines: Sequence[RecallLine]) -> Panel:
 
 def _series(panel: RecallPanel, line: RecallLine, order: int) -> Series:
     numbers, learned = line.row.numbers, line.row.learned
-    # Points without lines stand next to those of other systems
+    # Points without lines are next to those of other systems
     shift = 0.0 if panel.joined else _POINTS_APART * order
     points = {
         place + shift: numbers[name] for name, place in panel.places.items() if name in numbers

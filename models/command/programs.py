@@ -1,6 +1,6 @@
 """Runs a program about one text, without a shell and a terminal, within limits; nothing that it started remains.
 
-    words, text  --Popen, in a session of its own-->  files of standard output and error  -->  output, or an error
+    words, text  --Popen, in a new session-->  files of standard output and error  -->  output, or an error
 
 Output goes to files, not pipes: a child that outlives the program cannot make us wait for the end of a pipe.
 """

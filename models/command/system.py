@@ -1,6 +1,6 @@
 """CommandSystem: any program summarizes; FunctionSystem: a function of this process does.
 
-    Example --plain_text, or JSON-->  text  --Program.write, or the function-->  Output  -->  Summary
+    Example --text_of-->  text, or JSON  --Program.write, or the function-->  Output  -->  Summary
 
 `ForeignSystem.summarize` is the door: it goes through the outputs, in the order of the examples.
 """
@@ -25,7 +25,7 @@ from longsumbench.models.command.programs import Program
 
 _OUTPUTS = "outputs.sqlite"  # finished outputs, in the run's folder
 # What a program may see of an example.
-_SHOWN = ("id", "title", "query", "documents")
+_VISIBLE_FIELDS = ("id", "title", "query", "documents")
 
 
 class Output(NamedTuple):
@@ -133,8 +133,8 @@ class CommandSystem(ForeignSystem):
         if self.config.input == "text":
             return super().text_of(example)
         values = example.to_dict()
-        shown = {name: values[name] for name in _SHOWN}
-        return json.dumps(shown, ensure_ascii=False) + "\n"
+        visible_fields = {name: values[name] for name in _VISIBLE_FIELDS}
+        return json.dumps(visible_fields, ensure_ascii=False) + "\n"
 
     def write(self, example: Example) -> str:
         """Run the program about an example; errors are those of `Program.write`."""

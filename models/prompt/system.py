@@ -229,7 +229,9 @@ class PromptSystem(System):
                 dialogue.add_answers(list(islice(answers, len(dialogue.asks))))
                 while unfinished and not (unfinished[0].asks or unfinished[0].problem):
                     yield self._summary_of(unfinished.popleft(), decoding)
-        failed = [(one.example.id, one.problem) for one in dialogues if one.problem]
+        failed = [
+            (dialogue.example.id, dialogue.problem) for dialogue in dialogues if dialogue.problem
+        ]
         report_failed(failed, decoding.failed)
         for dialogue in unfinished:
             yield self._summary_of(dialogue, decoding)

@@ -1,6 +1,6 @@
 """Plants facts into the documents of an example. Begin with `plant_facts`.
 
-    plant_facts(example, 8, split="test") → the example with 8 facts, whose sentences stand in its documents
+    plant_facts(example, 8, split="test") → the example with 8 facts, whose sentences are in its documents
 
 The id of an example decides its facts and, unless they are given, their places. So they depend neither on the other
 examples nor on their order, and the same facts can be planted at other places.
@@ -140,25 +140,27 @@ class _FactDraw(Draw):
         shared: dict[str, FactPart] = {}
         statements, answers = [], []
         for sentence in template.split(" | "):
-            written, parts, answer, chance = speaker, [], [], 1.0
+            text = speaker
+            parts, answer = [], []
+            chance = 1.0
             for literal, name, denial, _ in Formatter().parse(sentence):
-                written += literal
+                text += literal
                 if name is None:
                     continue
                 slot = read_templates().slots[name]
-                part = (
-                    FactPart(name, denial) if denial else shared.get(name) or self._part(name, slot)
-                )
+                if denial:
+                    part = FactPart(name, denial)
+                else:
+                    part = shared.get(name) or self._part(name, slot)
                 if name in SHARED_SLOTS:
                     shared[name] = part
                 else:
                     answer.append(part)
                     chance /= slot.number
-                written += part.text
+                text += part.text
                 parts.append(part)
-            statements.append(
-                FactStatement(written, tuple(parts), self._positions.get(written, 0.0))
-            )
+            position = self._positions.get(text, 0.0)
+            statements.append(FactStatement(text, tuple(parts), position))
             answers.append(tuple(answer))
         num_revoked = 1 if kind in REVOKED_KINDS else 0
         return PlantedFact(
@@ -194,7 +196,10 @@ def _placed_sentences(
         place = (strata[index] + draw.share()) / len(facts)
         if places:
             place = places[index % len(places)]
-        other = draw.share()
-        shares = (other * place, place) if fact.corrected else (place, other)
+        # Of a second sentence, or of the one that is corrected
+        further_share = draw.share()
+        shares = (place, further_share)
+        if fact.corrected:
+            shares = (further_share * place, place)
         for share, statement in zip(shares, (*fact.corrected, *fact.statements), strict=False):
             yield PlacedSentence(share, statement.sentence, fact.kind == "revocation")

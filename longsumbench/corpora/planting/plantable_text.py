@@ -17,7 +17,7 @@ _SESSION_ROLES = {_USER, "assistant"}
 
 
 class _Gap(NamedTuple):
-    """A place behind a sentence: the words before it, and the numbers of section, paragraph and sentence."""
+    """A place after a sentence: the words before it, and the numbers of section, paragraph and sentence."""
 
     words: int
     section: int
@@ -26,7 +26,7 @@ class _Gap(NamedTuple):
 
 
 class PlacedSentence(NamedTuple):
-    """A sentence to plant after a share of the words; in a session, an instruction stands in a user's turn."""
+    """A sentence to plant after a share of the words; in a session, an instruction is in a user's turn."""
 
     share: float
     sentence: str
@@ -34,7 +34,7 @@ class PlacedSentence(NamedTuple):
 
 
 class PlantableText:
-    """The sentences of an example, and the gaps where others can stand.
+    """The sentences of an example, and the gaps for further ones.
 
     Attributes:
         example: the example.

@@ -1,6 +1,6 @@
 """The sentences that state planted facts, and the names and values that fill them: those of `templates.yaml`.
 
-A template has one sentence, or two that stand in different places ("first | second"). Its places:
+A template has one sentence, or two for different places ("first | second"). Its places:
 
     {name}         the subject: an invented name, the same in all sentences
     {reference}    what links two sentences ("K-4127"), the same in both
