@@ -94,6 +94,11 @@ class SystemConfig(Settings):
         """
         return frozenset()
 
+    @property
+    def decided_untrained(self) -> frozenset[str]:
+        """The same for a checkpoint that is used as it is, where `runs_untrained` allows it."""
+        return frozenset({"decode"})
+
     def identity(self) -> dict[str, Any]:
         """Return the settings that decide the outcome as JSON values; part of the run id."""
         return outcome_settings(self)
@@ -133,7 +138,7 @@ def deciding_parts(model: SystemConfig, train: Recipe, decode: Decoding) -> froz
     """
     parts = model.decided_by
     if model.capabilities.runs_untrained and not train.max_steps:
-        parts -= {"seed", "train"}
+        parts = model.decided_untrained
     return parts | {"seed"} if "decode" in parts and decode.temperature > 0 else parts
 
 

@@ -3,34 +3,34 @@
 examples --UnitReader--> rows, batches --Model--> training.train (fit), generation.generate_texts (summarize)
 """
 
-import json
-import shutil
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import asdict, replace
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from typing import Any, ClassVar, Self
 
-from transformers import PreTrainedModel, PreTrainedTokenizerBase, set_seed
+from transformers import PreTrainedModel, PreTrainedTokenizerBase
 
 from longsumbench import core
 from longsumbench.cache.artifacts import reading_artifact
-from longsumbench.core.versions import DECODING_VERSION, READING_VERSION
-from longsumbench.errors import DataError, MissingSplit
-from longsumbench.files import read_json, write_atomically
+from longsumbench.core.versions import READING_VERSION
+from longsumbench.errors import MissingSplit
 from longsumbench.modeling import processes
-from longsumbench.modeling.checkpoints import check_finite, load_network
-from longsumbench.modeling.collate import check_rows
+from longsumbench.modeling.checkpoints import check_finite
 from longsumbench.modeling.extraction import ScoredSpans, extracts, mean_target_words
 from longsumbench.modeling.generation import GeneratedText, generate_texts
 from longsumbench.modeling.model_builder import ModelBuilder
 from longsumbench.modeling.neural_config import NeuralConfig
-from longsumbench.modeling.training.state import weights_folder
-from longsumbench.modeling.training.trainer import Objective, parameters, train
-from longsumbench.modeling.unit_reader import Rows, UnitReader, reference_ledger
-
-# Of a stage "checkpoint", written last.
-_REPORT = "fit.json"
+from longsumbench.modeling.training.fitting import (
+    Fitting,
+    fit_checkpoint,
+    kept_folder,
+    num_validated,
+    read_report,
+    training_inputs,
+)
+from longsumbench.modeling.training.trainer import Objective
+from longsumbench.modeling.unit_reader import UnitReader, reference_ledger
 
 
 class NeuralSystem(core.System):
@@ -96,81 +96,37 @@ class NeuralSystem(core.System):
             context.stages,
         )
         with processes.first_process_first():
-            _check_best(recipe, validation)
+            watched = num_validated(context)
             self.prepare(context)
             assert train is not None
             if recipe.only != "all":
                 self.state.trained_only = recipe.only
             rows = self.reader.rows(train, len(train), stages, with_labels=True)
-            watched = (
-                min(len(validation), recipe.eval_examples or len(validation))
-                if validation is not None
-                else 0
-            )
             validation_rows = None
             if validation is not None and watched:
                 validation_rows = self.reader.rows(
                     validation, watched, stages, with_labels=recipe.only != "all"
                 )
-        not_trained = core.names_deciding(self.config, "summaries")
-        inputs = {
-            "config": {
-                key: value
-                for key, value in self.config.identity().items()
-                if key not in not_trained
-            },
-            "recipe": core.outcome_settings(recipe),
-            "train": train.fingerprint,
-            "validation": [validation.fingerprint, watched] if validation is not None else None,
-            "units": self.reader.inputs(),
-            "version": self.config.version,
-            "decoding": DECODING_VERSION,
-        }
-        build = partial(self._train, rows=rows, validation=validation_rows, recipe=recipe)
-        with processes.build_together(build):
-            self.checkpoint = stages.get("checkpoint", inputs, build)
+        fitting = Fitting(
+            recipe,
+            rows,
+            validation_rows,
+            num_special=len(self.reader.target([])),
+            start=partial(self._start, recipe),
+            collator=self.reader.collator,
+            objective=partial(self.objective, recipe),
+            save=self.save,
+        )
+        inputs = {**training_inputs(self.config, context), "units": self.reader.inputs()}
+        self.checkpoint = fit_checkpoint(stages, inputs, fitting)
         self.load_checkpoint(1)
-        with reading_artifact(self.checkpoint):
-            return read_json(self.checkpoint / _REPORT, core.FitReport)
+        return read_report(self.checkpoint)
 
-    def _train(
-        self, folder: Path, rows: Rows, validation: Rows | None, recipe: core.Recipe
-    ) -> None:
-        """Build the stage "checkpoint"; an interrupted training continues from its newest complete checkpoint.
-
-        Processes that train together all call this; the first one saves.
-        """
-        processes.announce_build(folder)
-        trainer_folder = folder / "trainer"
-        if not processes.from_first_process((folder / _REPORT).is_file()):
-            with processes.first_process_first():
-                set_seed(recipe.seed)
-                self.model = self.builder.initial_model(self.reader)
-            self.model.config.label_smoothing = recipe.label_smoothing
-            report = core.FitReport(parameters=parameters(self.model), ended_by="max_steps")
-            if recipe.max_steps > 0:
-                check_rows(*([rows] if validation is None else [rows, validation]))
-                collator, objective = self.reader.collator(), self.objective(recipe)
-                report = train(
-                    self.model,
-                    rows,
-                    validation,
-                    collator,
-                    recipe,
-                    trainer_folder,
-                    objective=objective,
-                )
-            if processes.process_index():
-                return
-            self.save(folder)
-            for number, (step, _) in enumerate(report.kept[1:], start=2):
-                step_folder = weights_folder(trainer_folder, step)
-                self.model = load_network(self.Model, step_folder, f"the checkpoint {step_folder}")
-                kept_folder(folder, number).mkdir(parents=True, exist_ok=True)
-                self.save(kept_folder(folder, number))
-            report = _with_targets(report, rows, special=len(self.reader.target([])))
-            write_atomically(folder / _REPORT, json.dumps(asdict(report)))
-        shutil.rmtree(trainer_folder, ignore_errors=True)
+    def _start(self, recipe: core.Recipe) -> PreTrainedModel:
+        """Make the model that training starts from, and return it."""
+        self.model = self.builder.initial_model(self.reader)
+        self.model.config.label_smoothing = recipe.label_smoothing
+        return self.model
 
     def load_checkpoint(self, number: int) -> None:
         """Load the n-th best checkpoint of `FitReport.kept`; 1 is the best."""
@@ -271,11 +227,6 @@ class NeuralSystem(core.System):
         return system
 
 
-def kept_folder(checkpoint: Path, number: int) -> Path:
-    """Return the folder of the n-th best weights of a checkpoint stage; the best are in the stage's folder."""
-    return checkpoint if number == 1 else checkpoint / "kept" / str(number)
-
-
 def _describe_texts(reader: UnitReader, state: core.Fitted) -> None:
     """Tell the reader what the training texts are."""
     reader.multi_document = bool(state.multi_document)
@@ -290,31 +241,3 @@ def _text_read(reader: UnitReader, example: core.Example) -> str:
     return "\n".join(
         f"── unit {number} of {len(texts)}\n{text}" for number, text in enumerate(texts, start=1)
     )
-
-
-def _with_targets(report: core.FitReport, rows: Rows, special: int) -> core.FitReport:
-    """Return a report with the ledger of the training targets, which have `special` special tokens each."""
-    lengths = rows["target_tokens"]
-    cut_lengths = [len(labels) - special for labels in rows["labels"]]
-    tokens_cut = sum(lengths) - sum(cut_lengths)
-    cuts = (
-        (core.Cut("decode_length", tokens_cut, sum(rows["target_words_cut"])),)
-        if tokens_cut
-        else ()
-    )
-    ledger = core.Truncation(sum(lengths), sum(rows["target_words"]), cuts)
-    num_cut = sum(
-        length > cut_length for length, cut_length in zip(lengths, cut_lengths, strict=True)
-    )
-    return replace(report, targets=ledger, targets_cut=num_cut)
-
-
-def _check_best(recipe: core.Recipe, validation: core.Split | None) -> None:
-    number, name = recipe.keep_best, "train.keep_best"
-    if number == 1:
-        number, name = recipe.average_weights, "train.average_weights"
-    if number > 1 and recipe.max_steps and not validation:
-        problem = (
-            "chooses checkpoints by their validation loss, and the dataset has no validation split"
-        )
-        raise DataError(f"{name}={number} {problem}; add one, or choose {name}=1")

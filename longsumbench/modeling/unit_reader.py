@@ -39,7 +39,8 @@ _COUNTS = (
     "target_words_cut",
     "query_length",
 )
-_COLUMNS = {
+# The columns of rows; texts are token ids.
+ROW_COLUMNS = {
     "units": datasets.List(_IDS),
     "unit_documents": _IDS,
     "labels": _IDS,
@@ -137,7 +138,7 @@ class UnitReader(ABC):
         indices = track(range(examples), f"tokenizing {split.name}", examples)
         rows = (self.row(split[index]) for index in indices)
         return stored_rows(
-            "units", inputs, datasets.Features({**_COLUMNS, **self.columns}), rows, stages
+            "units", inputs, datasets.Features({**ROW_COLUMNS, **self.columns}), rows, stages
         )
 
     def row(self, example: Example) -> dict[str, Any]:

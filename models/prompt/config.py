@@ -39,7 +39,8 @@ _Engine = Annotated[str, OneOf(more=lambda: registry.engines.targets())]
 _Template = Annotated[str, OneOf("model", "none")]
 _Reading = Annotated[str, OneOf(more=lambda: readings.targets())]
 _Pages = Annotated[str, OneOf("spatial", "discourse", "document")]
-_Confidence = Annotated[str, OneOf("uniform", "entropy")]
+_Confidence = Annotated[str, OneOf("uniform", "entropy", "learned")]
+_Rank = Annotated[int, Between(0, 4_096)]
 _Shots = Annotated[int, Between(0, 100)]
 _Retries = Annotated[int, Between(0, 1_000)]
 _Parallel = Annotated[int, Between(1, 10_000)]
@@ -63,9 +64,10 @@ _OWN_FIELDS = (
 
 _OF_API = ("tokenizer", "base_url", "api_version", "extra_body", "input_price", "output_price")
 # Engine → settings that it does not have, and which engine has them.
+_OF_TRANSFORMERS = ("revision", "dtype", "device_map", "adapter", "lora_rank", "lora_targets")
 _OF_OTHER_ENGINE = {
     "transformers": (_OF_API, "api: add that, or leave it out"),
-    "api": (("revision", "dtype", "device_map"), "transformers: leave it out"),
+    "api": (_OF_TRANSFORMERS, "transformers: leave it out"),
 }
 
 
@@ -91,6 +93,18 @@ class PromptConfig(SystemConfig):
         None,
         "shares the weights out over GPUs: as in transformers; null: one device",
         decides="summaries",
+    )
+    adapter: Text | None = setting(None, "PEFT adapter to merge into it: a hub name or folder")
+    lora_rank: _Rank | None = setting(
+        None,
+        "with train.max_steps: rank of a LoRA adapter that is trained; null or 0: no adapter",
+    )
+    lora_targets: list[Text] | None = setting(
+        None,
+        "layers that the adapter changes ([q_proj,v_proj], [all-linear]); null: as peft knows",
+    )
+    tune_all: bool = setting(
+        False, "with train.max_steps: all weights are trained, without an adapter"
     )
     tokenizer: Text | None = setting(
         None,
@@ -146,7 +160,8 @@ class PromptConfig(SystemConfig):
         None, "of pages: longest page; null: what fits into a prompt", "tokens"
     )
     confidence: _Confidence = setting(
-        "entropy", "of pages: weight of a page, uniform | entropy (more if it is surer)"
+        "entropy",
+        "of pages: weight of a page, uniform | entropy (more if it is surer) | learned (with training)",
     )
     base_url: Text | None = setting(
         None, "address of the server of engine=api (http://localhost:8000/v1)"
@@ -198,8 +213,18 @@ class PromptConfig(SystemConfig):
 
     @property
     def capabilities(self) -> Capabilities:
-        """It asks a language model; some readings say what they read."""
-        return Capabilities(prompts=True, keeps_evidence=bool(self.reading_class.evidence_row))
+        """It asks a language model, which may be trained before; some readings say what they read."""
+        return Capabilities(
+            prompts=True,
+            keeps_evidence=bool(self.reading_class.evidence_row),
+            runs_untrained=self.tunes,
+            shares_work=self.tunes,
+        )
+
+    @property
+    def tunes(self) -> bool:
+        """True if weights are trained, with `train.max_steps` above 0."""
+        return bool(self.lora_rank) or self.tune_all
 
     @property
     def selects_by_ranker(self) -> bool:
@@ -214,6 +239,11 @@ class PromptConfig(SystemConfig):
 
     @property
     def decided_by(self) -> frozenset[str]:
+        """Decoding, and what decides a training or a draw."""
+        return self.decided_untrained | (frozenset({"seed", "train"}) if self.tunes else set())
+
+    @property
+    def decided_untrained(self) -> frozenset[str]:
         """Decoding, and the seed if examples are drawn or a ranker learns."""
         learns = self.selects_by_ranker and learned_ranker(str(self.selector))
         return frozenset({"decode", "seed"} if self.shots or learns else {"decode"})
@@ -247,6 +277,10 @@ class PromptConfig(SystemConfig):
         for name in readings.targets():
             of_readings.update(readings.load(name).settings)
         idle = of_readings.difference(self.reading_class.settings)
+        if not (self.tunes and train.max_steps):
+            idle |= {"lora_rank", "tune_all"}
+        if not (self.lora_rank and train.max_steps):
+            idle.add("lora_targets")
         return idle | {"snippet_length"} if self.selects_by_run else idle
 
     def ranker_settings(self) -> RankerSettings:
@@ -344,6 +378,7 @@ class PromptConfig(SystemConfig):
                 f"model.reading={self.reading} mixes distributions, which a server does not give: choose"
                 " model.engine=transformers, or model.reading=stages, refine or select"
             )
+        self._check_tuning()
         if self.rank_checkpoint is not None and not self.selects_by_ranker:
             raise UsageError(
                 "model.rank_checkpoint is a sentence encoder: choose model.selector=embedding or embedding_lexrank, with"
@@ -351,6 +386,32 @@ class PromptConfig(SystemConfig):
             )
         if self.engine == "api" and self.tokenizer is None:
             self._check_uncounted()
+
+    def _check_tuning(self) -> None:
+        """Check that what is to be trained can be."""
+        tuning = "model.tune_all=true" if self.tune_all else f"model.lora_rank={self.lora_rank}"
+        problem = None
+        if self.tunes and self.engine == "api":
+            problem = f"{tuning} trains a model in this process: choose model.engine=transformers"
+        elif self.tunes and not self.reading_class.answers_once:
+            able = [name for name in readings.targets() if readings.load(name).answers_once]
+            problem = (
+                f"{tuning}: model.reading={self.reading} has several answers for one summary, and only one answer can be"
+                f" trained: choose model.reading={', '.join(able)}"
+            )
+        elif self.tune_all and self.lora_rank:
+            problem = f"{tuning} and model.lora_rank={self.lora_rank}: choose one of them"
+        elif self.tunes and self.adapter is not None:
+            problem = f"{tuning} trains the checkpoint without model.adapter={self.adapter}: merge it first, or leave it out"
+        elif self.tunes and self.device_map:
+            problem = f"{tuning} trains on one device: leave out model.device_map"
+        elif self.confidence == "learned" and not self.tunes:
+            problem = (
+                "model.confidence=learned is learned in a training: add model.lora_rank=16 train.max_steps=100, or choose"
+                " model.confidence=entropy"
+            )
+        if problem:
+            raise UsageError(problem)
 
     def _check_uncounted(self) -> None:
         """Check that nothing counts tokens, without a tokenizer."""

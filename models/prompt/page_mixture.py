@@ -4,23 +4,78 @@ PageSum mixes the decoder's hidden states of all pages; a language model's pages
 
     log p(w) = logsumexp over pages of (log c_p + log p_p(w)),  Σ c = 1
 
-A confidence c_p is the same for all pages, or grows as the page's distribution is surer: the softmax of −H(p_p).
+A confidence c_p is the same for all pages (uniform), grows as the page's distribution is surer (entropy: the softmax of
+−H(p_p)), or is the softmax of a linear layer on the page's last hidden state (learned, as in PageSum).
 
 Letters: R rows (pages of all examples), P pages of one example, K beams, L prompt tokens, T output tokens, V vocabulary.
 """
 
-from collections.abc import Sequence
-from typing import Any
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import Any, TypeAlias
 
 import numpy as np
 import torch
 import transformers
 from numpy.typing import NDArray
-from torch import Tensor
+from safetensors.torch import load_model, save_model
+from torch import Tensor, nn
+
+# Returns what confidences are the softmax of, for log-probabilities that the network has just given: […, V] → […].
+SurenessOf: TypeAlias = Callable[[Tensor], Tensor]
+# The name of the layer of learned confidences in a network.
+_LAYER = "page_confidence"
+_LAYER_FILE = "page_confidence.safetensors"
+
+
+def is_of_pages(weight: str) -> bool:
+    """Return True if a weight of a network with this name is the layer of learned confidences."""
+    return weight.startswith(_LAYER)
+
+
+class LearnedSureness:
+    """A linear layer on the last hidden states of a network; it sees what the network computed last.
+
+    At first all its weights are 0, so that pages have equal confidences.
+    """
+
+    def __init__(self, network: Any) -> None:
+        self.network = network
+        self._states: Tensor | None = None
+        output = network.get_output_embeddings()
+        width, device = output.weight.shape[1], output.weight.device
+        layer = nn.Linear(width, 1, bias=False, device=device)
+        nn.init.zeros_(layer.weight)
+        setattr(network, _LAYER, layer)
+        output.register_forward_pre_hook(self._see)
+
+    def _see(self, output: nn.Module, inputs: tuple[Tensor, ...]) -> None:
+        self._states = inputs[0]
+
+    def __call__(self, log_probabilities: Tensor) -> Tensor:
+        """Return what the confidences are the softmax of: [R, T, V] → [R, T]; log-probabilities count for nothing."""
+        assert self._states is not None
+        values: Tensor = self.layer(self._states.to(self.layer.weight.dtype)).squeeze(-1)
+        return values.float()
+
+    @property
+    def layer(self) -> nn.Linear:
+        """The layer, which is a part of the network."""
+        layer: nn.Linear = getattr(self.network, _LAYER)
+        return layer
+
+    def save(self, folder: Path) -> None:
+        """Write the layer into a folder."""
+        save_model(self.layer, str(folder / _LAYER_FILE))
+
+    def load(self, folder: Path) -> None:
+        """Read the layer from a folder, if it is there."""
+        if (folder / _LAYER_FILE).is_file():
+            load_model(self.layer, str(folder / _LAYER_FILE))
 
 
 def sureness(log_probabilities: Tensor, kind: str) -> Tensor:
-    """Return what the confidences of pages are the softmax of: […, V] → […].
+    """Return what the confidences of pages are the softmax of, unless they are learned: […, V] → […].
 
     `kind` is "uniform" (0 for all) or "entropy" (minus the entropy, in nats).
     """
@@ -31,26 +86,21 @@ def sureness(log_probabilities: Tensor, kind: str) -> Tensor:
     return torch.xlogy(probabilities, probabilities).sum(-1)
 
 
-def log_page_weights(log_probabilities: Tensor, kind: str) -> Tensor:
-    """Return the logarithms of the pages' weights, whose sum over pages is 1: [P, …, V] → [P, …]."""
-    return sureness(log_probabilities, kind).log_softmax(0)
-
-
-def mix_pages(log_probabilities: Tensor, kind: str) -> Tensor:
-    """Return the logarithms of the mixture of pages: [P, …, V] → […, V]."""
-    weights = log_page_weights(log_probabilities, kind)
+def mix_pages(log_probabilities: Tensor, sure: Tensor) -> Tensor:
+    """Return the logarithms of the mixture of pages: [P, …, V], what their weights are the softmax of [P, …] → […, V]."""
+    weights = sure.log_softmax(0)
     return torch.logsumexp(weights.unsqueeze(-1) + log_probabilities, 0)
 
 
 def page_weights(
-    network: Any, prompts: Sequence[list[int]], ids: Sequence[int], kind: str
+    network: Any, prompts: Sequence[list[int]], ids: Sequence[int], sureness_of: SurenessOf
 ) -> NDArray[np.float32]:
     """Return the weight of each page at each token of an answer, [P, T], from one more pass over each page."""
     of_pages = []
     for prompt in prompts:
         row = torch.tensor([[*prompt, *ids[:-1]]], device=network.device)
-        logits = network(input_ids=row, logits_to_keep=max(1, len(ids))).logits[0]  # [T, V]
-        of_pages.append(sureness(logits.float().log_softmax(-1), kind))
+        logits = network(input_ids=row, logits_to_keep=max(1, len(ids))).logits  # [1, T, V]
+        of_pages.append(sureness_of(logits.float().log_softmax(-1))[0])
     weights: NDArray[np.float32] = torch.stack(of_pages).softmax(0).cpu().numpy()
     return weights[:, : len(ids)]
 
@@ -65,7 +115,7 @@ class PageMixture(transformers.LogitsProcessor):
     def __init__(
         self,
         num_pages: list[int],
-        kind: str,
+        sureness_of: SurenessOf,
         processors: Sequence[transformers.LogitsProcessor],
         draws: bool = False,
     ) -> None:
@@ -73,11 +123,11 @@ class PageMixture(transformers.LogitsProcessor):
 
         Args:
             num_pages: of each example.
-            kind: of the confidences.
+            sureness_of: what the confidences are the softmax of.
             processors: of each example; they change its mixture.
             draws: the last processor's scores are those of a token to draw. `generate` would draw one for each page.
         """
-        self.num_pages, self.kind = num_pages, kind
+        self.num_pages, self.sureness_of = num_pages, sureness_of
         self.processors, self.draws = processors, draws
 
     def __call__(self, input_ids: Tensor, scores: Tensor) -> Tensor:
@@ -85,14 +135,18 @@ class PageMixture(transformers.LogitsProcessor):
         num_rows = sum(self.num_pages)
         beams = len(scores) // num_rows
         ids_of_examples = torch.split(input_ids.reshape(num_rows, beams, -1), self.num_pages)
+        sure = scores.new_zeros(len(scores))
+        if max(self.num_pages) > 1:
+            sure = self.sureness_of(scores.log_softmax(-1)[:, None])[:, -1]  # [R·K]
         pages_of_examples = torch.split(scores.reshape(num_rows, beams, -1), self.num_pages)
+        sure_of_examples = torch.split(sure.reshape(num_rows, beams), self.num_pages)
         mixtures = []
-        for ids, pages, processors in zip(
-            ids_of_examples, pages_of_examples, self.processors, strict=True
+        for ids, pages, sure, processors in zip(
+            ids_of_examples, pages_of_examples, sure_of_examples, self.processors, strict=True
         ):
             mixture = pages[0]
             if len(pages) > 1:
-                mixture = mix_pages(pages.log_softmax(-1), self.kind)
+                mixture = mix_pages(pages.log_softmax(-1), sure)
             mixture = processors(ids[0], mixture)  # [K, V]
             if self.draws:
                 mixture = _only(torch.multinomial(mixture.softmax(-1), 1), mixture)

@@ -14,9 +14,15 @@ from longsumbench.models.prompt.source_text import Passage, PromptRoom
 
 @dataclass
 class PromptFitted(Fitted):
-    """What prompts need; `shots` are the messages of examples that were drawn."""
+    """What prompts need.
+
+    Attributes:
+        shots: the messages of examples that were drawn.
+        base: the digest of the checkpoint that was trained further; None: none was.
+    """
 
     shots: list[Message] | None = None
+    base: str | None = None
 
 
 class PromptBuilder:

@@ -33,6 +33,7 @@ from longsumbench.core.answer_text import UNKNOWN_MARK
 from longsumbench.core.failures import report_failed
 from longsumbench.errors import MissingSplit, UsageError
 from longsumbench.modeling.extraction import mean_target_words
+from longsumbench.modeling.training.fitting import kept_folder, read_report
 from longsumbench.models.prompt.config import PromptConfig
 from longsumbench.models.prompt.dialogue import Dialogue
 from longsumbench.models.prompt.prompt_builder import PromptBuilder, PromptFitted, prompt_kind
@@ -44,15 +45,17 @@ _WORD_TOKENS = 1.5
 
 
 class PromptSystem(System):
-    """A language model that is prompted for a summary, and not trained.
+    """A language model that is prompted for a summary, as it is or trained further.
 
     Attributes:
+        checkpoint: the folder of what was trained; set by `fit` if anything was.
         unknown_mark: the first one in an answer, of a chat format.
     """
 
     Config, State = PromptConfig, PromptFitted
     config: PromptConfig
     state: PromptFitted
+    checkpoint: Path
 
     def __init__(self, config: PromptConfig) -> None:
         super().__init__(config)
@@ -128,9 +131,27 @@ class PromptSystem(System):
             )
 
     def fit(self, context: FitContext) -> FitReport:
-        """Learn what the prompts need, as `prepare` does."""
+        """Learn what the prompts need, as `prepare` does; then train, as the settings say.
+
+        Raises:
+            UsageError: a prompt of the training split has no room for text.
+            EnvironmentProblem: a package is missing, or the network does not fit into memory.
+        """
         self.prepare(context)
-        return FitReport(parameters=self.builder.engine.facts().get("parameters", 0))
+        engine = self.builder.engine
+        if not self.config.tunes or not context.recipe.max_steps:
+            return FitReport(parameters=engine.facts().get("parameters", 0))
+        from longsumbench.models.prompt import fine_tuning
+
+        self.state.base = engine.identity()["checkpoint"]
+        self.checkpoint = fine_tuning.fine_tune(self.builder, context, self.save)
+        self.load_checkpoint(1)
+        return read_report(self.checkpoint)
+
+    def load_checkpoint(self, number: int) -> None:
+        """Write with the n-th best weights of `FitReport.kept`; 1 is the best."""
+        engine: Any = self.builder.engine
+        engine.use(kept_folder(self.checkpoint, number))
 
     def prepare(self, context: FitContext) -> None:
         """Choose the prompt that fits the dataset, learn the length to ask for, and draw examples.
@@ -140,16 +161,18 @@ class PromptSystem(System):
             UsageError: too few examples are short enough.
         """
         config, train = self.config, context.train
+        tunes = config.tunes and context.recipe.max_steps
         split = context.validation if train is None else train
         if split is not None:
             self.state.queried = split.queried
             self.state.multi_document = split.multi_document
-        if config.length == "train" or config.shots:
+        if config.length == "train" or config.shots or tunes:
             if train is None or len(train) == 0:
                 setting = "length=train" if config.length == "train" else f"shots={config.shots}"
-                raise MissingSplit(
-                    f"model.{setting} needs a train split: choose model.length=<words> model.shots=0"
-                )
+                advice = "choose model.length=<words> model.shots=0"
+                if tunes:
+                    setting, advice = "lora_rank or model.tune_all", "add one, or leave it out"
+                raise MissingSplit(f"model.{setting} needs a train split: {advice}")
             if config.length == "train":
                 self.state.target_words = mean_target_words(train)
             if config.shots:
@@ -173,6 +196,16 @@ class PromptSystem(System):
         """Load what `save` wrote."""
         system = super().load(folder)
         system.builder.selector.load(folder)
+        if system.state.base is None:
+            return system
+        system.checkpoint = folder
+        engine: Any = system.builder.engine
+        if engine.identity()["checkpoint"] != system.state.base:
+            raise UsageError(
+                f"{folder} was trained from other weights than those of model.checkpoint={system.config.checkpoint}:"
+                " give the checkpoint that it was trained from"
+            )
+        engine.use(folder)
         return system
 
     def _draw_shots(self, train: Split, seed: int) -> list[Message]:

@@ -2,8 +2,9 @@
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, partial
 from itertools import groupby, takewhile
+from pathlib import Path
 from typing import Any
 
 import torch
@@ -15,6 +16,7 @@ from longsumbench.core import Answer, Decoding, Message, Request
 from longsumbench.core.answer_text import known_marks
 from longsumbench.errors import UsageError
 from longsumbench.modeling import checkpoints
+from longsumbench.modeling.adapters import ADAPTER_FILES, adapter_folder, merge_adapter
 from longsumbench.modeling.checkpoint_files import read_config
 from longsumbench.modeling.generation import (
     SourceNgrams,
@@ -27,7 +29,13 @@ from longsumbench.modeling.generation import (
 from longsumbench.modeling.nn.device import choose_device
 from longsumbench.models.prompt.chat import chat_ids
 from longsumbench.models.prompt.config import PromptConfig
-from longsumbench.models.prompt.page_mixture import PageMixture, page_weights
+from longsumbench.models.prompt.page_mixture import (
+    LearnedSureness,
+    PageMixture,
+    SurenessOf,
+    page_weights,
+    sureness,
+)
 
 # Done by AnswerProcessor.
 _IN_ANSWERS = {"no_repeat_ngram_size": 0, "repetition_penalty": 1.0, "min_new_tokens": None}
@@ -100,6 +108,8 @@ class TransformersEngine:
 
     def __init__(self, config: PromptConfig) -> None:
         self.config = config
+        # The folder of what was trained.
+        self.tuned: Path | None = None
         self.shown_as = f"model.checkpoint={config.checkpoint}"
         self.folder = checkpoints.model_folder(
             config.checkpoint, "model.checkpoint", revision=config.revision, reads_gguf=True
@@ -140,26 +150,87 @@ class TransformersEngine:
 
     @cached_property
     def network(self) -> Any:
-        """The network; loaded when the first request is answered.
+        """The network with what was trained; loaded when the first request is answered.
+
+        Errors are those of `load_network` and `merge_adapter`.
+        """
+        network = self.load_network(self.weight_type)
+        if self.tuned and (self.tuned / ADAPTER_FILES[1]).is_file():
+            network = merge_adapter(network, self.tuned, f"the adapter in {self.tuned}")
+        return network.eval()
+
+    @property
+    def weight_type(self) -> torch.dtype:
+        """The type of the weights that write."""
+        if self.config.dtype:
+            chosen: torch.dtype = getattr(torch, self.config.dtype)
+            return chosen
+        return self.described.dtype or torch.float32
+
+    def load_network(self, dtype: torch.dtype) -> Any:
+        """Return the network of the checkpoint, with the adapter of the settings, or of a training of all weights.
 
         Raises:
             DataError: weights are missing.
             EnvironmentProblem: it does not fit into memory.
         """
-        name = self.config.dtype
-        options: dict[str, Any] = {
-            "dtype": getattr(torch, name) if name else self.described.dtype or torch.float32
-        }
+        options: dict[str, Any] = {"dtype": dtype}
         if self.config.device_map:
             options["device_map"] = self.config.device_map
-        network = checkpoints.load_network(
-            transformers.AutoModelForCausalLM, self.folder, self.shown_as, self.described, **options
+        folder = self.folder
+        if self.tuned and not (self.tuned / ADAPTER_FILES[1]).is_file():
+            folder = self.tuned
+        network: Any = checkpoints.load_network(
+            transformers.AutoModelForCausalLM, folder, self.shown_as, self.described, **options
         )
         with checkpoints.reading_checkpoint(self.shown_as):
             checkpoints.check_vocabulary(
                 self.tokenizer, network.get_input_embeddings().num_embeddings, self.shown_as
             )
-        return network.eval()
+        adapter = adapter_folder(self.config.adapter)
+        if adapter:
+            network = merge_adapter(network, adapter, f"model.adapter={self.config.adapter}")
+        return network
+
+    def use(self, tuned: Path) -> None:
+        """Write with the weights that a training saved in a folder, from now on."""
+        self.tuned = tuned
+        for loaded in ("network", "sureness"):
+            self.__dict__.pop(loaded, None)
+
+    @cached_property
+    def sureness(self) -> SurenessOf:
+        """What the confidences of pages are the softmax of."""
+        if self.config.confidence != "learned":
+            return partial(sureness, kind=self.config.confidence)
+        learned = LearnedSureness(self.network)
+        if self.tuned:
+            learned.load(self.tuned)
+        return learned
+
+    @cached_property
+    def answer_end(self) -> int:
+        """The token that ends an answer: of several, the first that the chat template writes after one.
+
+        Raises:
+            UsageError: no token ends an answer.
+        """
+        if not self.ends:
+            raise UsageError(
+                f"{self.shown_as} has no end token, and answers could not learn to end: add eos_token_id to its config.json"
+            )
+        tokens = self.tokenizer.convert_ids_to_tokens(self.ends)
+        if len(tokens) == 1 or self.config.chat_template == "none":
+            return self.ends[0]
+        turns = [
+            {"role": "user", "content": "a text"},
+            {"role": "assistant", "content": "a summary"},
+        ]
+        text: str = self.tokenizer.apply_chat_template(turns, tokenize=False)
+        after = text.rpartition("a summary")[2]
+        places = {after.find(token): end for token, end in zip(tokens, self.ends, strict=True)}
+        places.pop(-1, None)
+        return places[min(places)] if places else self.ends[0]
 
     @cached_property
     def ends(self) -> list[int]:
@@ -191,12 +262,20 @@ class TransformersEngine:
         return len(chat_ids(self.tokenizer, messages, self.config))
 
     def identity(self) -> dict[str, Any]:
-        """Return the digest of the checkpoint's files and its commit, in place of its name."""
-        return checkpoints.checkpoint_identity(self.folder)
+        """Return the digest of the checkpoint's files and its commit, in place of its name; also of the adapter."""
+        identity = checkpoints.checkpoint_identity(self.folder)
+        adapter = adapter_folder(self.config.adapter)
+        if adapter:
+            identity["adapter"] = checkpoints.model_digest(adapter)
+        return identity
 
     def facts(self) -> dict[str, Any]:
         """Return name, commit and size of the model."""
         facts = checkpoints.checkpoint_facts(self.config.checkpoint, self.folder)
+        adapter = adapter_folder(self.config.adapter)
+        if adapter:
+            added = checkpoints.checkpoint_facts(self.config.adapter, adapter)["checkpoint"]
+            facts["checkpoint"] += f" + {added}"
         return {"engine": "transformers", **facts, "parameters": self.parameters}
 
     def answer(self, requests: Sequence[Request], decoding: Decoding) -> Iterator[Answer]:
@@ -228,7 +307,7 @@ class TransformersEngine:
             pad_token_id=self._padding,
         )
         processors: list[transformers.LogitsProcessor] = [
-            rows.page_mixture(decoding, limits.max_tokens, self.ends, self.config.confidence),
+            rows.page_mixture(decoding, limits.max_tokens, self.ends, self.sureness),
             TokenProgress(most_tokens, prompt_length=rows.ids.shape[1]),
         ]
         # Sampled requests come one at a time, each with its own seed.
@@ -259,7 +338,7 @@ class TransformersEngine:
         is_forced = decoding.forced_eos and num_written + len(ids) == request.max_tokens - 1
         weights = None
         if len(prompts) > 1 and decoding.evidence != "none":
-            weights = page_weights(self.network, prompts, ids, self.config.confidence)
+            weights = page_weights(self.network, prompts, ids, self.sureness)
         return Answer(
             text=self._text([*request.written, *ids]),
             complete=len(ids) < len(tokens) and not is_forced,
@@ -315,7 +394,7 @@ class _Rows:
         return list(map(len, self.prompts))
 
     def page_mixture(
-        self, decoding: Decoding, limit: int, ends: list[int], confidence: str
+        self, decoding: Decoding, limit: int, ends: list[int], sureness_of: SurenessOf
     ) -> PageMixture:
         """Return what changes the scores: the mixture of pages, and then what each answer's settings ask for."""
         draws = decoding.temperature > 0 and max(self.num_pages) > 1
@@ -324,7 +403,7 @@ class _Rows:
         processors = []
         for ids, mask in zip(prompts, masks, strict=True):
             processors.append(AnswerProcessor(decoding, limit, ends, ids, mask, self.begins, draws))
-        return PageMixture(self.num_pages, confidence, processors, draws)
+        return PageMixture(self.num_pages, sureness_of, processors, draws)
 
 
 def _batches(requests: Sequence[Request], size: int) -> Iterator[list[Request]]:

@@ -10,8 +10,6 @@ from transformers.models.auto.modeling_auto import MODEL_FOR_SEQ_TO_SEQ_CAUSAL_L
 from longsumbench.errors import UsageError
 from longsumbench.modeling import checkpoints
 
-_ADAPTER = ("adapter_config.json", "adapter_model.safetensors")
-
 
 @dataclass(frozen=True)
 class Family:
@@ -106,18 +104,3 @@ def read_family(folder: Path, shown_as: str) -> Family:
         )
     with checkpoints.reading_checkpoint(shown_as):
         return describe_family(config)
-
-
-def adapter_folder(name: str | None) -> Path | None:
-    """Return the folder of an adapter, fetched from the hub if it is there; None without one."""
-    if name is None:
-        return None
-    folder = Path(name).expanduser()
-    if not folder.is_dir():
-        folder = checkpoints.fetch_files(name, "model.adapter", _ADAPTER)
-    missing = [file for file in _ADAPTER if not (folder / file).is_file()]
-    if missing:
-        raise UsageError(
-            f"model.adapter={name}: no {' and no '.join(missing)} in its folder; save it with PEFT"
-        )
-    return folder

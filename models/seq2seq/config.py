@@ -134,7 +134,7 @@ class Seq2SeqConfig(NeuralConfig):
 
     def weights_identity(self) -> dict[str, Any]:
         """Return the digest of the checkpoint's files and its commit, in place of its name; also of the adapter."""
-        from longsumbench.models.seq2seq.checkpoint import adapter_folder
+        from longsumbench.modeling.adapters import adapter_folder
 
         identity = checkpoints.checkpoint_identity(self.initial_folder())
         if folder := adapter_folder(self.adapter):

@@ -16,8 +16,9 @@ from transformers.models.bart.modeling_bart import BartLearnedPositionalEmbeddin
 from transformers.models.led.modeling_led import LEDLearnedPositionalEmbedding
 
 from longsumbench.core import FitContext, read_checkpoint
-from longsumbench.errors import DataError, EnvironmentProblem, UsageError
+from longsumbench.errors import DataError, UsageError
 from longsumbench.modeling import checkpoints
+from longsumbench.modeling.adapters import adapter_folder, merge_adapter
 from longsumbench.modeling.checkpoint_files import FETCH_AGAIN
 from longsumbench.modeling.generation import TOKEN_RULES, check_special_tokens
 from longsumbench.modeling.model_builder import ModelBuilder
@@ -25,7 +26,7 @@ from longsumbench.modeling.nn.device import check_memory
 from longsumbench.modeling.nn.initialization import xavier
 from longsumbench.modeling.tokenizer import load_tokenizer, special_tokens
 from longsumbench.modeling.unit_reader import UnitReader
-from longsumbench.models.seq2seq.checkpoint import Family, adapter_folder, read_family
+from longsumbench.models.seq2seq.checkpoint import Family, read_family
 from longsumbench.models.seq2seq.config import Seq2SeqConfig
 
 _SPECIAL = ("pad_token_id", "bos_token_id", "eos_token_id", "decoder_start_token_id")
@@ -88,7 +89,12 @@ class Seq2SeqBuilder(ModelBuilder):
         """Load the checkpoint, and merge the weights of the adapter into it."""
         model = self._load(self.config.initial_folder(), self.config.shown_as, tokenizer, **options)
         folder = adapter_folder(self.config.adapter)
-        return model if folder is None else _merge_adapter(model, folder, self.config.adapter)
+        if folder is None:
+            return model
+        merged: PreTrainedModel = merge_adapter(
+            model, folder, f"model.adapter={self.config.adapter}"
+        )
+        return merged
 
     def writer(
         self, tokenizer: PreTrainedTokenizerBase, folder: Path | None = None
@@ -151,24 +157,6 @@ class Seq2SeqBuilder(ModelBuilder):
         self._family = read_family(folder, shown_as)
         tokenizer = _load_tokenizer(self.config, folder, self._family, shown_as)
         return tokenizer, self.writer(tokenizer, folder)
-
-
-def _merge_adapter(model: PreTrainedModel, folder: Path, name: str | None) -> PreTrainedModel:
-    """Merge the weights of an adapter, all of which must fit, into those of its model."""
-    shown_as = f"model.adapter={name}"
-    try:
-        from peft import PeftModel, get_peft_model_state_dict, load_peft_weights
-    except ImportError as error:
-        raise EnvironmentProblem(f"{shown_as} needs the package peft: pip install peft") from error
-    with checkpoints.reading_checkpoint(shown_as):
-        adapted = PeftModel.from_pretrained(model, folder, local_files_only=True)
-        names = get_peft_model_state_dict(adapted, save_embedding_layers=False).keys()
-        stored_names = load_peft_weights(str(folder), device="cpu").keys()
-        unexpected = stored_names - names - adapted.state_dict().keys()
-        checkpoints.check_complete(names - stored_names, unexpected, shown_as)
-        merged: PreTrainedModel = adapted.merge_and_unload()
-    checkpoints.check_weights(merged, shown_as)
-    return merged
 
 
 def _load_tokenizer(

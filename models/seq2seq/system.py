@@ -21,6 +21,7 @@ from transformers.models.bart.modeling_bart import shift_tokens_right
 from longsumbench import core
 from longsumbench.errors import UsageError
 from longsumbench.modeling import checkpoints, units as packing
+from longsumbench.modeling.adapters import adapter_folder
 from longsumbench.modeling.collate import UnitCollator
 from longsumbench.modeling.neural_system import NeuralSystem
 from longsumbench.modeling.nn.encoder_decoder import token_cross_entropy
@@ -28,7 +29,6 @@ from longsumbench.modeling.processes import first_process_first
 from longsumbench.modeling.tokenizer import special_tokens
 from longsumbench.modeling.training.trainer import Objective, parameters
 from longsumbench.modeling.unit_reader import UnitReader
-from longsumbench.models.seq2seq.checkpoint import adapter_folder
 from longsumbench.models.seq2seq.config import Seq2SeqConfig
 from longsumbench.models.seq2seq.model_builder import Seq2SeqBuilder
 

@@ -1,15 +1,17 @@
 """What a training needs to continue exactly: counts, losses, weights, the optimizer, random numbers."""
 
 import os
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
 
 import torch
-from torch import Tensor
+from safetensors.torch import load_file, save_file
+from torch import Tensor, nn
 from torch.optim import Optimizer
 from transformers import PreTrainedModel
+from transformers.utils import SAFE_WEIGHTS_NAME
 
 from longsumbench.core import FitReport
 from longsumbench.files import as_type
@@ -67,7 +69,7 @@ def save_checkpoint(
     old_checkpoints = _checkpoints(folder)
     content = {
         "state": asdict(state),
-        "model": model.state_dict(),
+        "model": trained_weights(model),
         "optimizer": optimizer.state_dict(),
         "random": list(map(list, zip(*states, strict=True))),  # of each process, its states
     }
@@ -92,7 +94,7 @@ def load_checkpoint(folder: Path, model: PreTrainedModel, optimizer: Optimizer) 
     if not step:
         return TrainingState()
     content = torch.load(folder / f"checkpoint-{step}", map_location="cpu", weights_only=True)
-    model.load_state_dict(content["model"])
+    load_weights(model, content["model"])
     optimizer.load_state_dict(content["optimizer"])
     if process_index() < len(content["random"]):  # else more processes continue than started
         own_states = content["random"][process_index()]
@@ -118,10 +120,36 @@ def weights_folder(folder: Path, step: int) -> Path:
     return folder / f"weights-{step}"
 
 
-def mean_weights(folders: Sequence[Path], model_class: type[PreTrainedModel]) -> dict[str, Tensor]:
+def trained_weights(model: nn.Module) -> dict[str, Tensor]:
+    """Return the weights that a training changes; shared ones once."""
+    weights = model.named_parameters()
+    return {name: weight.detach() for name, weight in weights if weight.requires_grad}
+
+
+def load_weights(model: nn.Module, weights: Mapping[str, Tensor]) -> None:
+    """Give a model weights that a training changed; the others, which are frozen, stay."""
+    missing = trained_weights(model).keys() - weights.keys()
+    assert not missing, f"weights are missing: {sorted(missing)[:3]}"
+    model.load_state_dict(weights, strict=False)
+
+
+def save_weights(model: nn.Module, folder: Path) -> None:
+    """Write the weights that a training changes into a folder, which is made."""
+    folder.mkdir(parents=True, exist_ok=True)
+    weights = {name: weight.contiguous() for name, weight in trained_weights(model).items()}
+    save_file(weights, folder / SAFE_WEIGHTS_NAME)
+
+
+def read_weights(folder: Path) -> dict[str, Tensor]:
+    """Return the weights in a folder that `save_weights` wrote."""
+    weights: dict[str, Tensor] = load_file(folder / SAFE_WEIGHTS_NAME)
+    return weights
+
+
+def mean_weights(folders: Sequence[Path]) -> dict[str, Tensor]:
     """Return the mean of the weights in some folders, in double precision."""
     sums: dict[str, Tensor] = {}
     for folder in folders:  # one by one, because they are large
-        weights = model_class.from_pretrained(folder).state_dict()
+        weights = read_weights(folder)
         sums = {name: weight.double() + sums.get(name, 0.0) for name, weight in weights.items()}
     return {name: total / len(folders) for name, total in sums.items()}

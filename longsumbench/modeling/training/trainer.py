@@ -43,8 +43,10 @@ from longsumbench.modeling.training.optimization import (
 )
 from longsumbench.modeling.training.state import (
     load_checkpoint,
+    load_weights,
     mean_weights,
     save_checkpoint,
+    save_weights,
     weights_folder,
 )
 from longsumbench.progress import Progress, track
@@ -281,7 +283,7 @@ class _Training:
         state.seconds = time.monotonic() - self.started
         state.validation_losses.append((state.step, loss))
         if process_index() == 0 and state.step in dict(state.best(self.most_kept)):
-            self.model.save_pretrained(weights_folder(self.folder, state.step))
+            save_weights(self.model, weights_folder(self.folder, state.step))
         since_best = sum(step > state.best()[0][0] for step, _ in state.validation_losses)
         patience = math.inf if self.recipe.patience is None else self.recipe.patience
         if not state.ended_by and since_best >= patience:
@@ -307,7 +309,7 @@ class _Training:
         averaged = state.best(recipe.average_weights) if recipe.average_weights > 1 else ()
         if best := averaged or state.best():
             folders = [weights_folder(self.folder, step) for step, _ in best]
-            self.model.load_state_dict(mean_weights(folders, type(self.model)))
+            load_weights(self.model, mean_weights(folders))
         wait_for_everyone()  # before the first process deletes the folder
         kept = state.best(recipe.keep_best) if recipe.keep_best > 1 else ()
         facts = replace(state.report(), parameters=parameters(self.model))

@@ -56,6 +56,7 @@ class Reading(ABC):
         refuses_long_texts: a text that does not fit into a prompt is an error.
         reads_all: it reads the whole text, however long.
         answers_parts: each part of a long text has an answer.
+        answers_once: the summary is one answer, which can be trained.
         selects: it needs a selector (`model.selector`).
         mixes_pages: it needs an engine that gives tokens.
         evidence_row: what a row of the evidence is about; empty: the reading keeps no evidence.
@@ -73,6 +74,7 @@ class Reading(ABC):
     refuses_long_texts: ClassVar[bool] = False
     reads_all: ClassVar[bool] = False
     answers_parts: ClassVar[bool] = False
+    answers_once: ClassVar[bool] = True
     selects: ClassVar[bool] = False
     mixes_pages: ClassVar[bool] = False
     evidence_row: ClassVar[str] = ""

@@ -16,6 +16,7 @@ class Refine(Reading):
     least_room = 32
     reads_all = True
     answers_parts = True
+    answers_once = False
     evidence_row = "request"
 
     @classmethod

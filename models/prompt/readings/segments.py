@@ -14,6 +14,7 @@ class Segments(Select):
     are as many words as the prompt asks for, or nothing new.
     """
 
+    answers_once = False
     settings = SELECTING | {"segment_length", "redundancy"}
 
     @classmethod

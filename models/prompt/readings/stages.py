@@ -15,6 +15,7 @@ class Stages(Reading):
 
     reads_all = True
     answers_parts = True
+    answers_once = False
     evidence_row = "request"
 
     def rounds(self) -> Rounds:

@@ -20,12 +20,12 @@ from support.trainings import (
     fit,
     restless,
 )
-from transformers import PreTrainedModel
 
 from longsumbench.cache.artifacts import ArtifactCache
 from longsumbench.core import FitContext
 from longsumbench.errors import UsageError
 from longsumbench.interrupts import delayed_interrupts, sigterm_as_interrupt
+from longsumbench.modeling.training import trainer
 from longsumbench.models.seal.system import Trunc
 
 UNLOCKING = {"unlock": 0.6, "batch_words": 120, "accumulation": 2, "max_steps": 14, "eval_steps": 2}
@@ -48,7 +48,7 @@ MOMENTS: dict[str, Moment] = {
     "forward": lambda act: calling_before(Trunc.Model, "forward", 12, act),
     "validated": lambda act: calling_before(torch, "save", 2, act),
     "saved": lambda act: calling_before(shutil, "rmtree", 1, act),
-    "trained": lambda act: calling_before(PreTrainedModel, "from_pretrained", 1, act),
+    "trained": lambda act: calling_before(trainer, "mean_weights", 1, act),
 }
 
 

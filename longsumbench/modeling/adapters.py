@@ -1,0 +1,106 @@
+"""LoRA adapters of networks, by peft: added to train, merged to write.
+
+A folder with an adapter is what peft saves: `adapter_config.json` and `adapter_model.safetensors`.
+"""
+
+import warnings
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+from longsumbench.errors import EnvironmentProblem, UsageError
+from longsumbench.modeling import checkpoints
+
+ADAPTER_FILES = ("adapter_config.json", "adapter_model.safetensors")
+
+
+def adapter_folder(name: str | None) -> Path | None:
+    """Return the folder of an adapter, fetched from the hub if it is there; None without one.
+
+    Raises:
+        UsageError: there is no such adapter.
+        EnvironmentProblem: it is on the hub, and cannot be fetched.
+    """
+    if name is None:
+        return None
+    folder = Path(name).expanduser()
+    if not folder.is_dir():
+        folder = checkpoints.fetch_files(name, "model.adapter", ADAPTER_FILES)
+    missing = [file for file in ADAPTER_FILES if not (folder / file).is_file()]
+    if missing:
+        raise UsageError(
+            f"model.adapter={name}: no {' and no '.join(missing)} in its folder; save it with PEFT"
+        )
+    return folder
+
+
+def merge_adapter(network: Any, folder: Path, shown_as: str) -> Any:
+    """Return a network with the weights of an adapter, all of which must fit, merged into its own.
+
+    `shown_as` is the adapter in messages.
+
+    Raises:
+        DataError: a weight is missing, has no place in the network, or is not finite.
+        EnvironmentProblem: peft is not installed.
+    """
+    with _needing_peft(shown_as):
+        from peft import PeftModel, get_peft_model_state_dict, load_peft_weights
+    with checkpoints.reading_checkpoint(shown_as):
+        adapted = PeftModel.from_pretrained(network, folder, local_files_only=True)
+        names = get_peft_model_state_dict(adapted, save_embedding_layers=False).keys()
+        stored_names = load_peft_weights(str(folder), device="cpu").keys()
+        unexpected = stored_names - names - adapted.state_dict().keys()
+        checkpoints.check_complete(names - stored_names, unexpected, shown_as)
+        merged = adapted.merge_and_unload()
+    checkpoints.check_weights(merged, shown_as)
+    return merged
+
+
+def add_adapter(network: Any, rank: int, targets: Sequence[str] | None, base: str) -> Any:
+    """Return a network with a new adapter, whose weights alone are trained; it changes nothing before.
+
+    Its weight is 2, so that the best learning rate depends little on the rank (Hu et al. 2021, §4.1).
+
+    Args:
+        network: its weights become frozen.
+        rank: of the adapter's matrices.
+        targets: names of the layers, or "all-linear"; None: those that peft knows for the architecture.
+        base: the network's name, for the adapter's files.
+
+    Raises:
+        UsageError: the network has no such layers, or peft knows none.
+        EnvironmentProblem: peft is not installed.
+    """
+    with _needing_peft(f"model.lora_rank={rank}"):
+        from peft import LoraConfig, get_peft_model
+    # A text, not a list, has a meaning of its own.
+    every = "all-linear"
+    chosen: Any = every if targets == [every] else targets
+    settings = LoraConfig(
+        r=rank,
+        lora_alpha=2 * rank,
+        target_modules=chosen,
+        task_type="CAUSAL_LM",
+        base_model_name_or_path=base,
+    )
+    try:
+        with warnings.catch_warnings():  # about names of transformers that peft uses
+            warnings.simplefilter("ignore", FutureWarning)
+            return get_peft_model(network, settings)
+    except ValueError as error:
+        kind = network.config.model_type
+        layers = f"model.lora_targets={chosen}" if chosen else "without model.lora_targets"
+        raise UsageError(
+            f"model.lora_rank={rank} {layers} does not fit a network of '{kind}'"
+            f" ({checkpoints.describe_error(error)}): give the names of its layers, as in"
+            " model.lora_targets=[q_proj,v_proj], or [all-linear]"
+        ) from error
+
+
+@contextmanager
+def _needing_peft(shown_as: str) -> Iterator[None]:
+    try:
+        yield
+    except ImportError as error:
+        raise EnvironmentProblem(f"{shown_as} needs the package peft: pip install peft") from error
