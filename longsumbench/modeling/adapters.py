@@ -85,8 +85,9 @@ def add_adapter(network: Any, rank: int, targets: Sequence[str] | None, base: st
         base_model_name_or_path=base,
     )
     try:
-        with warnings.catch_warnings():  # about names of transformers that peft uses
-            warnings.simplefilter("ignore", FutureWarning)
+        # Peft's warnings are about names of transformers, and layers that it settles itself.
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
             return get_peft_model(network, settings)
     except ValueError as error:
         kind = network.config.model_type

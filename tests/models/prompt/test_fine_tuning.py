@@ -1,0 +1,354 @@
+"""Fine-tuning: the loss against a pass over each text alone, packed batches, and what is saved and resumed."""
+
+import builtins
+import shutil
+import warnings
+from collections.abc import Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+import torch
+from peft import PeftModel
+from support.tiny_causal import ARCHITECTURES, CHAT_TEMPLATE, write_causal
+from support.toys import ToySplit, example, tiny_recipe
+from support.trainings import calling_before, die
+from transformers import AutoModelForCausalLM, MambaConfig, MambaForCausalLM
+
+from longsumbench.cache.artifacts import ArtifactCache
+from longsumbench.core import (
+    Decoding,
+    Document,
+    FitContext,
+    FitReport,
+    Recipe,
+    Section,
+    build_settings,
+)
+from longsumbench.errors import EnvironmentProblem, MissingSplit, UsageError
+from longsumbench.modeling.training import trainer
+from longsumbench.models.prompt.config import PromptConfig
+from longsumbench.models.prompt.fine_tuning import (
+    PromptCollator,
+    Tuning,
+    can_pack,
+    pack_sequences,
+    training_row,
+)
+from longsumbench.models.prompt.page_mixture import LearnedSureness, sureness
+from longsumbench.models.prompt.system import PromptSystem
+
+TRAIN, VALIDATION = ToySplit.of("train", 12), ToySplit.of("validation", 4, start=900)
+BRIEF = Document(None, (Section(None, (("kadan.",),)),))
+# Two of one word fit beside each other, and others of several pages do not.
+UNEQUAL = [example(number, sentences) for number, sentences in enumerate((2, 12, 1, 3, 2))]
+UNEQUAL[::2] = [replace(one, documents=(BRIEF,)) for one in UNEQUAL[::2]]
+GREEDY = Decoding(device="cpu", batch_size=3, min_length=8)
+PAGES = {"reading": "pages", "page_length": 60}
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A tiny model with rotary positions, whose weights are so small that training changes its words."""
+    path = tmp_path_factory.mktemp("causal") / "llama"
+    write_causal(path, "llama", positions=1_024)
+    network = AutoModelForCausalLM.from_pretrained(path)
+    for weight in network.parameters():
+        weight.data *= 0.2
+    network.save_pretrained(path)
+    return path
+
+
+def opened(folder: Path, **settings: Any) -> PromptSystem:
+    values = {"checkpoint": str(folder), "length": "12", "decode_length": 16, **settings}
+    config: PromptConfig = build_settings(PromptConfig, values, "model.")
+    return PromptSystem(config)
+
+
+def fitted(
+    folder: Path, stages: ArtifactCache, recipe: Recipe | None = None, **settings: Any
+) -> tuple[PromptSystem, FitReport]:
+    system = opened(folder, **settings)
+    context = FitContext(TRAIN, VALIDATION, recipe or tiny_recipe(learning_rate=0.05), stages)
+    return system, system.fit(context)
+
+
+def texts_of(system: PromptSystem) -> list[str]:
+    return [summary.text for summary in system.summarize(VALIDATION.examples, GREEDY)]
+
+
+def batch_of(system: PromptSystem, packs: bool) -> dict[str, torch.Tensor]:
+    return PromptCollator(packs)([training_row(system.builder, one) for one in UNEQUAL])
+
+
+def loss_by_hand(system: PromptSystem) -> torch.Tensor:
+    """Return the summed loss from a pass over each page with its reference, one after the other, in double precision."""
+    engine: Any = system.builder.engine
+    learned = engine.sureness
+    total = torch.zeros((), dtype=torch.float64)
+    for one in UNEQUAL:
+        row = training_row(system.builder, one)
+        labels = torch.tensor(row["labels"])
+        of_pages, sure = [], []
+        for prompt in row["units"]:
+            ids = torch.tensor([[*prompt, *row["labels"][:-1]]])
+            output = engine.network(ids, output_hidden_states=True)
+            log_probabilities = output.logits[0, len(prompt) - 1 :].log_softmax(-1)
+            of_pages.append(log_probabilities)
+            if isinstance(learned, LearnedSureness):
+                states = output.hidden_states[-1][0, len(prompt) - 1 :]
+                sure.append(states @ learned.layer.weight[0])
+            else:
+                sure.append(sureness(log_probabilities, engine.config.confidence))
+        weights = torch.stack(sure).softmax(0)[..., None]
+        mixture = (weights * torch.stack(of_pages).exp()).sum(0)
+        total = total - mixture.log()[torch.arange(len(labels)), labels].sum()
+    return total
+
+
+@pytest.mark.parametrize("kind", ["llama", "gpt2", "qwen2"])
+@pytest.mark.parametrize("packs", [True, False])
+@pytest.mark.parametrize(
+    "settings",
+    [{}, PAGES, {**PAGES, "confidence": "uniform"}, {**PAGES, "confidence": "learned"}],
+    ids=["one page", "entropy", "uniform", "learned"],
+)
+def test_the_loss_is_that_of_each_text_alone(
+    kind: str, packs: bool, settings: dict[str, Any], tmp_path: Path
+) -> None:
+    """Packed or not, several examples of several pages have the loss of separate passes; only references count."""
+    path = write_causal(tmp_path / kind, kind, positions=1_024)
+    prompt = tmp_path / "bare.yaml"
+    prompt.write_text("user: '{document}'")
+    system = opened(path, lora_rank=2, prompt=str(prompt), decode_length=6, **settings)
+    engine: Any = system.builder.engine
+    engine.network.double()
+    tuning = Tuning(engine)
+    tuning.start()
+    if isinstance(engine.sureness, LearnedSureness):
+        torch.nn.init.normal_(engine.sureness.layer.double().weight, generator=seeded())
+    batch = batch_of(system, packs)
+    loss = tuning.output(0.0, **batch, num_items_in_batch=1).loss.double()
+    torch.testing.assert_close(loss, loss_by_hand(system), rtol=1e-5, atol=0)
+    assert can_pack(engine.network)
+    number, sequences = len(batch["input_ids"]), len(batch["rows"])
+    assert number < sequences if packs else number == sequences
+    assert sequences > 5 or not settings
+
+
+def seeded() -> torch.Generator:
+    return torch.Generator().manual_seed(3)
+
+
+def test_a_network_whose_states_run_on_is_not_packed() -> None:
+    """Mamba ignores positions, so that a second text in a row would see the first."""
+    with torch.random.fork_rng():
+        torch.manual_seed(1)
+        network = MambaForCausalLM(MambaConfig(vocab_size=40, hidden_size=16, num_hidden_layers=1))
+    assert not can_pack(network)
+
+
+def test_sequences_are_packed_by_hand() -> None:
+    """Into rows of 10 tokens: 7 + 3, 6 + 4, 5; without room for two, each has its own."""
+    assert pack_sequences([3, 7, 5, 6, 4], 10) == [(0, 7), (0, 0), (2, 0), (1, 0), (1, 6)]
+    assert pack_sequences([3, 7, 5], 0) == [(2, 0), (0, 0), (1, 0)]
+
+
+def test_a_row_by_hand(folder: Path) -> None:
+    """The prompt is the one that is asked later; the reference is cut to leave room for the end."""
+    system = opened(folder, lora_rank=2, decode_length=6)
+    engine: Any = system.builder.engine
+    row = training_row(system.builder, TRAIN[0])
+    asked = system.builder.messages(TRAIN[0], system.builder.passage(TRAIN[0]).text)
+    assert len(row["units"][0]) == engine.count(asked)
+    reference = engine.tokenizer(TRAIN[0].references[0][0])["input_ids"]
+    reference = [token for token in reference if token != engine.tokenizer.bos_token_id]
+    assert row["labels"] == [*reference[:5], engine.tokenizer.eos_token_id]
+    assert row["target_tokens"] == len(reference) > 5
+    assert row["target_words_cut"] > 0
+
+
+@pytest.mark.parametrize("ends", [[5, 2], [2, 5]])
+def test_the_end_is_the_one_that_the_template_writes(ends: list[int], tmp_path: Path) -> None:
+    """Of several tokens that end an answer, the network learns the one that its chat format has after answers."""
+    path = write_causal(tmp_path / "several", "llama", eos_token_id=ends)
+    engine: Any = opened(path).builder.engine
+    assert CHAT_TEMPLATE.count("</s>") == 1
+    assert engine.answer_end == engine.tokenizer.convert_tokens_to_ids("</s>")
+
+
+@pytest.mark.parametrize(
+    "settings", [{}, {"lora_rank": 0}, {"lora_rank": 4}, {"tune_all": True}, {**PAGES}]
+)
+def test_nothing_trained_changes_nothing(
+    settings: dict[str, Any], folder: Path, stages: ArtifactCache
+) -> None:
+    """Without steps, and with a rank of 0, the model writes what it writes as it is."""
+    reading = {name: value for name, value in settings.items() if name in PAGES}
+    plain, _ = fitted(folder, stages, tiny_recipe(max_steps=0), **reading)
+    steps = 3 if settings.get("lora_rank") == 0 else 0
+    system, report = fitted(folder, stages, tiny_recipe(max_steps=steps), **settings)
+    assert texts_of(system) == texts_of(plain)
+    assert report.steps == 0
+
+
+def test_learned_confidences_begin_equal(folder: Path, stages: ArtifactCache) -> None:
+    """Before a training, pages with learned confidences are mixed as with uniform ones."""
+    untrained = tiny_recipe(max_steps=0)
+    learned, _ = fitted(folder, stages, untrained, **PAGES, confidence="learned", lora_rank=2)
+    uniform, _ = fitted(folder, stages, untrained, **PAGES, confidence="uniform")
+    assert texts_of(learned) == texts_of(uniform)
+
+
+SYSTEMS: dict[str, dict[str, Any]] = {
+    "adapter": {"lora_rank": 4},
+    "all weights": {"tune_all": True},
+    "learned": {**PAGES, "confidence": "learned", "lora_rank": 4},
+}
+
+
+@pytest.mark.parametrize("name", SYSTEMS)
+def test_what_was_trained_is_saved_and_loaded(
+    name: str, folder: Path, stages: ArtifactCache
+) -> None:
+    """The loss falls, the words change, and a system that is loaded from its folder writes the same."""
+    system, report = fitted(folder, stages, **SYSTEMS[name])
+    assert report.validation_losses[-1][1] < report.validation_losses[0][1]
+    reading = {key: value for key, value in SYSTEMS[name].items() if key in PAGES}
+    plain, _ = fitted(folder, stages, tiny_recipe(max_steps=0), **reading)
+    texts = texts_of(system)
+    assert texts != texts_of(plain)
+    loaded = PromptSystem.load(system.checkpoint)
+    assert texts_of(loaded) == texts
+    engine: Any = loaded.builder.engine
+    if name == "learned":
+        assert bool(engine.sureness.layer.weight.any())
+    if name == "all weights":
+        other = opened(system.checkpoint)  # an ordinary folder of transformers
+        assert texts_of(other) == texts
+
+
+def test_an_adapter_is_one_of_peft(folder: Path, stages: ArtifactCache, tmp_path: Path) -> None:
+    """Peft loads what was saved, and `model.adapter` writes with it as the trained system does."""
+    system, _ = fitted(folder, stages, lora_rank=4)
+    base = AutoModelForCausalLM.from_pretrained(folder)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", FutureWarning)  # of peft's code
+        adapted = PeftModel.from_pretrained(base, system.checkpoint).eval()
+    engine: Any = system.builder.engine
+    ids = torch.arange(3, 40)[None]
+    torch.testing.assert_close(
+        engine.network(ids).logits, adapted(ids).logits, rtol=1e-4, atol=1e-4
+    )
+    assert sum(path.stat().st_size for path in system.checkpoint.glob("*.safetensors")) < 100_000
+    copied = shutil.copytree(system.checkpoint, tmp_path / "lora")
+    other, plain = opened(folder, adapter=str(copied)), opened(folder)
+    assert texts_of(other) == texts_of(system)
+    assert other.config.identity() != plain.config.identity()
+    assert other.facts()["checkpoint"] == "llama + lora"
+
+
+def test_an_adapter_for_other_weights_is_refused(
+    folder: Path, stages: ArtifactCache, tmp_path: Path
+) -> None:
+    """A checkpoint whose files differ from those that were trained is one line."""
+    path = shutil.copytree(folder, tmp_path / "base")
+    system, _ = fitted(path, stages, lora_rank=4)
+    shutil.copytree(write_causal(tmp_path / "other", "llama"), path, dirs_exist_ok=True)
+    with pytest.raises(UsageError, match="was trained from other weights than those of"):
+        PromptSystem.load(system.checkpoint)
+
+
+@pytest.mark.parametrize("name", SYSTEMS)
+@pytest.mark.parametrize("moment", ["forward", "trained"])
+def test_a_killed_training_ends_with_the_same_bits(
+    name: str, moment: str, folder: Path, tmp_path: Path
+) -> None:
+    """Wherever it is killed, the same training started again has the same weights and losses."""
+    recipe = tiny_recipe(learning_rate=0.05, eval_steps=2, keep_best=2)
+    undisturbed, report = fitted(folder, ArtifactCache(tmp_path / "one"), recipe, **SYSTEMS[name])
+    moments = {"forward": (Tuning, "output", 14), "trained": (trainer, "mean_weights", 1)}
+    owner, method, number = moments[moment]
+    store = ArtifactCache(tmp_path / "two")
+    with calling_before(owner, method, number, die), pytest.raises(ZeroDivisionError):
+        fitted(folder, store, recipe, **SYSTEMS[name])
+    system, again = fitted(folder, store, recipe, **SYSTEMS[name])
+    assert again.validation_losses == report.validation_losses
+    assert again.kept == report.kept
+    for number in (1, 2):
+        system.load_checkpoint(number)
+        undisturbed.load_checkpoint(number)
+        weights: Sequence[dict[str, torch.Tensor]] = []
+        weights = [other.builder.engine.network.state_dict() for other in (system, undisturbed)]  # type: ignore[attr-defined]
+        assert all(torch.equal(value, weights[1][key]) for key, value in weights[0].items())
+
+
+def test_activations_that_are_computed_again_have_the_same_gradients(folder: Path) -> None:
+    """With `train.gradient_checkpointing`, an adapter learns the same."""
+    gradients = []
+    for again in (False, True):
+        system = opened(folder, lora_rank=2)
+        engine: Any = system.builder.engine
+        engine.network.double()
+        tuning = Tuning(engine)
+        with torch.random.fork_rng():
+            torch.manual_seed(5)
+            network = tuning.start().train()
+        if again:
+            trainer.recompute_activations(network)
+        tuning.output(0.0, **batch_of(system, True), num_items_in_batch=1).loss.backward()
+        trained = [weight for weight in network.parameters() if weight.requires_grad]
+        gradients.append([weight.grad for weight in trained])
+    assert gradients[0]
+    torch.testing.assert_close(gradients[0], gradients[1])
+
+
+REFUSED: dict[str, dict[str, Any]] = {
+    r"lora_rank=2 trains a model in this process": {"engine": "api", "lora_rank": 2},
+    r"reading=refine has several answers": {"reading": "refine", "tune_all": True},
+    r"tune_all=true and model\.lora_rank=2": {"tune_all": True, "lora_rank": 2},
+    r"trains the checkpoint without model\.adapter=x": {"adapter": "x", "lora_rank": 2},
+    r"trains on one device": {"device_map": "auto", "lora_rank": 2},
+    r"confidence=learned is learned": {**PAGES, "confidence": "learned"},
+}
+
+
+@pytest.mark.parametrize("problem", REFUSED)
+def test_what_cannot_be_trained_is_refused(problem: str) -> None:
+    """Each is one line before anything is loaded."""
+    settings = {"checkpoint": "model", "reading": "whole", **REFUSED[problem]}
+    if settings.get("engine") == "api":
+        settings["lora_rank"] = 2
+        problem = r"model\.lora_rank=2 is a setting of model\.engine=transformers"
+    with pytest.raises(UsageError, match=problem):
+        build_settings(PromptConfig, settings, "model.")
+
+
+def test_what_is_missing_is_said(
+    folder: Path, stages: ArtifactCache, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """No training split, layers that are not there, an unknown architecture and no peft are each one line."""
+    with pytest.raises(MissingSplit, match=r"lora_rank or model\.tune_all needs a train split"):
+        opened(folder, lora_rank=2).fit(FitContext(None, None, tiny_recipe(), stages))
+    with pytest.raises(UsageError, match=r"lora_targets=\['nowhere'\] does not fit.*'llama'"):
+        fitted(folder, stages, lora_rank=2, lora_targets=["nowhere"])
+    load = builtins.__import__
+
+    def without_peft(name: str, *arguments: Any, **others: Any) -> Any:
+        if name == "peft":
+            raise ImportError("No module named 'peft'")
+        return load(name, *arguments, **others)
+
+    monkeypatch.setattr(builtins, "__import__", without_peft)
+    with pytest.raises(EnvironmentProblem, match="lora_rank=2 needs the package peft"):
+        fitted(folder, stages, lora_rank=2)
+
+
+def test_architectures_have_layers_that_peft_knows(tmp_path: Path) -> None:
+    """The usual ones need no `model.lora_targets`."""
+    for kind in set(ARCHITECTURES) - {"llama for vllm"}:
+        system = opened(write_causal(tmp_path / kind, kind), lora_rank=2)
+        engine: Any = system.builder.engine
+        network = Tuning(engine).start()
+        assert 0 < trainer.parameters(network) < network.num_parameters() / 4
