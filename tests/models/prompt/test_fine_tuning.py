@@ -204,7 +204,7 @@ def test_learned_confidences_begin_equal(folder: Path, stages: ArtifactCache) ->
 SYSTEMS: dict[str, dict[str, Any]] = {
     "adapter": {"lora_rank": 4},
     "all weights": {"tune_all": True},
-    "learned": {**PAGES, "confidence": "learned", "lora_rank": 4},
+    "learned": {**PAGES, "page_length": 24, "confidence": "learned", "lora_rank": 4},
 }
 
 

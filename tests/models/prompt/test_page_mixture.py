@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 from functools import cache
+from typing import Any
 
 import numpy as np
 import pytest
@@ -12,7 +13,7 @@ from support.tiny_causal import causal_folder
 from longsumbench.core import Decoding, Request, build_settings
 from longsumbench.models.prompt.chat import chat_ids
 from longsumbench.models.prompt.config import PromptConfig
-from longsumbench.models.prompt.page_mixture import log_page_weights, mix_pages
+from longsumbench.models.prompt.page_mixture import LearnedSureness, mix_pages, sureness
 from longsumbench.models.prompt.transformers_engine import TransformersEngine
 
 LIMIT = 8
@@ -22,22 +23,24 @@ Values = NDArray[np.float64]
 
 @cache
 def opened(confidence: str = "entropy") -> TransformersEngine:
-    """Return a random model, of whose tokens many end an answer."""
-    values = {"checkpoint": causal_folder(), "confidence": confidence}
+    """Return a random model, of whose tokens many end an answer; learned confidences are random, too."""
+    values = {"checkpoint": causal_folder(), "confidence": confidence, "lora_rank": 1}
     engine = TransformersEngine(build_settings(PromptConfig, values, "model."))
     engine.ends = [2, *range(3, 320, 9)]
+    if isinstance(engine.sureness, LearnedSureness):
+        generator = torch.Generator().manual_seed(3)
+        torch.nn.init.normal_(engine.sureness.layer.weight, generator=generator)
     return engine
 
 
 def test_a_mixture_by_hand() -> None:
     """Entropies 0 and ln 3 give weights .75 and .25; a token that no page allows stays impossible, without NaN."""
     pages = torch.tensor([[1.0, 0, 0, 0], [1 / 3, 1 / 3, 1 / 3, 0]]).log()
-    weights = log_page_weights(pages, "entropy").exp()
-    torch.testing.assert_close(weights, torch.tensor([0.75, 0.25]))
-    mixture = mix_pages(pages, "entropy").exp()
+    sure = sureness(pages, "entropy")
+    torch.testing.assert_close(sure.softmax(0), torch.tensor([0.75, 0.25]))
+    mixture = mix_pages(pages, sure).exp()
     torch.testing.assert_close(mixture, torch.tensor([10, 1, 1, 0]) / 12)
-    assert log_page_weights(pages, "uniform").exp().tolist() == [0.5, 0.5]
-    mixture = mix_pages(pages, "uniform").exp()
+    mixture = mix_pages(pages, sureness(pages, "uniform")).exp()
     torch.testing.assert_close(mixture, torch.tensor([4, 1, 1, 0]) / 6)
 
 
@@ -60,11 +63,26 @@ class BruteForce:
             rows.append(logits.double().log_softmax(-1).numpy())
         return np.stack(rows)
 
+    @torch.inference_mode()
+    def learned(self, written: list[int]) -> Values:
+        """Return what the learned confidences of the next token are the softmax of: [P]."""
+        learned: Any = self.engine.sureness
+        rows = []
+        for prompt in self.prompts:
+            output = self.engine.network(
+                torch.tensor([prompt + written]), output_hidden_states=True
+            )
+            rows.append(learned.layer(output.hidden_states[-1][0, -1]).double().item())
+        return np.array(rows)
+
     def weights(self, written: list[int]) -> Values:
         """Return the confidences of the next token: [P]."""
         rows = self.distributions(written)
         if self.engine.config.confidence == "uniform":
             return np.full(len(rows), 1 / len(rows))
+        if self.engine.config.confidence == "learned":
+            sure = np.exp(self.learned(written))
+            return np.asarray(sure / sure.sum())
         sure = np.exp([sum(np.exp(value) * value for value in row) for row in rows])
         return np.asarray(sure / sure.sum())
 
@@ -138,7 +156,13 @@ SEARCHES: dict[str, dict[str, object]] = {
 
 
 @pytest.mark.parametrize(
-    ("search", "confidence"), [*((search, "entropy") for search in SEARCHES), ("greedy", "uniform")]
+    ("search", "confidence"),
+    [
+        *((search, "entropy") for search in SEARCHES),
+        ("greedy", "uniform"),
+        ("greedy", "learned"),
+        ("beams", "learned"),
+    ],
 )
 def test_answers_are_those_of_the_mixture(search: str, confidence: str) -> None:
     """Token for token, an answer is that of a search in the mixture; so are the weights of its pages at each step.
