@@ -15,6 +15,7 @@ from typing import Any
 import numpy as np
 import pytest
 from support.processes import ForkedProcess, start_together
+from support.tiny_causal import causal_folder
 from support.tiny_seq2seq import tiny_checkpoint
 from support.toys import TINY_FOR_ALL, told_in, write_jsonl
 from support.waiting import PATIENCE, wait_until
@@ -44,6 +45,14 @@ POINTS = {
     "trunc": ["train.accumulation=2", "train.keep_best=2"],
     "seal": ["train.batch_words=120"],  # another loss, a mean over other things
     "hierarchical_transformer": ["model.rank=lstm"],  # whose ranker one process trains alone
+    "prompt": [
+        f"model.checkpoint={causal_folder()}",
+        "model.lora_rank=2",
+        "model.tokenizer=null",
+        "model.length=6",
+        "model.input_length=400",
+        "model.decode_length=64",
+    ],
     "lead": [],
 }
 
