@@ -23,7 +23,6 @@ from longsumbench.modeling.model_builder import ModelBuilder
 from longsumbench.modeling.neural_config import NeuralConfig
 from longsumbench.modeling.training.fitting import (
     Fitting,
-    fit_checkpoint,
     kept_folder,
     num_validated,
     read_report,
@@ -118,7 +117,8 @@ class NeuralSystem(core.System):
             save=self.save,
         )
         inputs = {**training_inputs(self.config, context), "units": self.reader.inputs()}
-        self.checkpoint = fit_checkpoint(stages, inputs, fitting)
+        with processes.build_together(fitting.build):
+            self.checkpoint = stages.get("checkpoint", inputs, fitting.build)
         self.load_checkpoint(1)
         return read_report(self.checkpoint)
 

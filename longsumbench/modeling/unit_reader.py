@@ -40,7 +40,7 @@ _COUNTS = (
     "query_length",
 )
 # The columns of rows; texts are token ids.
-ROW_COLUMNS = {
+UNIT_COLUMNS = {
     "units": datasets.List(_IDS),
     "unit_documents": _IDS,
     "labels": _IDS,
@@ -138,7 +138,7 @@ class UnitReader(ABC):
         indices = track(range(examples), f"tokenizing {split.name}", examples)
         rows = (self.row(split[index]) for index in indices)
         return stored_rows(
-            "units", inputs, datasets.Features({**ROW_COLUMNS, **self.columns}), rows, stages
+            "units", inputs, datasets.Features({**UNIT_COLUMNS, **self.columns}), rows, stages
         )
 
     def row(self, example: Example) -> dict[str, Any]:

@@ -326,7 +326,8 @@ def _check_steps(points: Sequence[Point], typed_keys: Set[str]) -> None:
     if prompted and not any("train" in config.model.decided_by for config in configs):
         steps, model = prompted[0].train.max_steps, prompted[0].model.name
         raise UsageError(
-            f"train.max_steps={steps}: model={model} is not trained: leave it out, or choose a model that trains"
+            f"train.max_steps={steps}: model={model} is not trained: leave it out, add model.lora_rank=16 or"
+            " model.tune_all=true, or choose a model that trains"
         )
 
 

@@ -30,12 +30,11 @@ from longsumbench.modeling.collate import IGNORED, stored_rows
 from longsumbench.modeling.nn.encoder_decoder import token_cross_entropy
 from longsumbench.modeling.training.fitting import (
     Fitting,
-    fit_checkpoint,
     num_validated,
     training_inputs,
 )
 from longsumbench.modeling.training.trainer import Batch, Objective
-from longsumbench.modeling.unit_reader import ROW_COLUMNS
+from longsumbench.modeling.unit_reader import UNIT_COLUMNS
 from longsumbench.modeling.units import EncodedSentence
 from longsumbench.models.prompt.chat import chat_ids
 from longsumbench.models.prompt.page_mixture import (
@@ -92,7 +91,8 @@ def fine_tune(builder: PromptBuilder, context: FitContext, save: Callable[[Path]
         objective=lambda: Objective(partial(tuning.output, recipe.label_smoothing)),
         save=save_all,
     )
-    return fit_checkpoint(context.stages, inputs, fitting)
+    with processes.build_together(fitting.build):
+        return context.stages.get("checkpoint", inputs, fitting.build)
 
 
 def _rows(
@@ -117,7 +117,7 @@ def _rows(
             if builder.passage(example).text:
                 yield training_row(builder, example)
 
-    features = datasets.Features(ROW_COLUMNS)
+    features = datasets.Features(UNIT_COLUMNS)
     stored = stored_rows("units", inputs, features, rows(), context.stages)
     cut = sum(length >= config.decode_length for length in stored["target_tokens"])
     if cut:

@@ -1,10 +1,9 @@
-"""The stage "checkpoint": a network is trained, and saved with its report. Begin with `fit_checkpoint`."""
+"""The stage "checkpoint": a network is trained, and saved with its report. Begin with `Fitting.build`."""
 
 import json
 import shutil
 from collections.abc import Callable
 from dataclasses import asdict, dataclass, replace
-from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -12,7 +11,7 @@ import datasets
 from transformers import set_seed
 
 from longsumbench import core
-from longsumbench.cache.artifacts import ArtifactCache, reading_artifact
+from longsumbench.cache.artifacts import reading_artifact
 from longsumbench.core.versions import DECODING_VERSION
 from longsumbench.errors import DataError
 from longsumbench.files import read_json, write_atomically
@@ -46,6 +45,36 @@ class Fitting:
     collator: Callable[[], Collate]
     objective: Callable[[], Objective | None]
     save: Callable[[Path], None]
+
+    def build(self, folder: Path) -> None:
+        """Build the stage; an interrupted training continues from its newest complete checkpoint.
+
+        Processes that train together all call this; the first one saves.
+        """
+        processes.announce_build(folder)
+        trainer_folder, recipe, rows = folder / "trainer", self.recipe, self.rows
+        if not processes.from_first_process((folder / _REPORT).is_file()):
+            with processes.first_process_first():
+                set_seed(recipe.seed)
+                model = self.start()
+            report = core.FitReport(parameters=parameters(model), ended_by="max_steps")
+            if recipe.max_steps > 0:
+                validation = self.validation
+                check_rows(*([rows] if validation is None else [rows, validation]))
+                collator, objective = self.collator(), self.objective()
+                report = train(
+                    model, rows, validation, collator, recipe, trainer_folder, objective=objective
+                )
+            if processes.process_index():
+                return
+            self.save(folder)
+            for number, (step, _) in enumerate(report.kept[1:], start=2):
+                load_weights(model, read_weights(weights_folder(trainer_folder, step)))
+                kept_folder(folder, number).mkdir(parents=True, exist_ok=True)
+                self.save(kept_folder(folder, number))
+            report = _with_targets(report, rows, self.num_special)
+            write_atomically(folder / _REPORT, json.dumps(asdict(report)))
+        shutil.rmtree(trainer_folder, ignore_errors=True)
 
 
 def num_validated(context: core.FitContext) -> int:
@@ -86,17 +115,6 @@ def training_inputs(config: core.SystemConfig, context: core.FitContext) -> dict
     }
 
 
-def fit_checkpoint(stages: ArtifactCache, inputs: dict[str, Any], fitting: Fitting) -> Path:
-    """Train, or find the cached checkpoint of the same training; return its folder.
-
-    An interrupted training continues from its newest complete checkpoint. Processes that train together all call this;
-    the first one saves.
-    """
-    build = partial(_build, fitting=fitting)
-    with processes.build_together(build):
-        return stages.get("checkpoint", inputs, build)
-
-
 def read_report(checkpoint: Path) -> core.FitReport:
     """Return the report of a training, from the folder of its checkpoint."""
     with reading_artifact(checkpoint):
@@ -106,33 +124,6 @@ def read_report(checkpoint: Path) -> core.FitReport:
 def kept_folder(checkpoint: Path, number: int) -> Path:
     """Return the folder of the n-th best weights of a checkpoint stage; the best are in the stage's folder."""
     return checkpoint if number == 1 else checkpoint / "kept" / str(number)
-
-
-def _build(folder: Path, fitting: Fitting) -> None:
-    processes.announce_build(folder)
-    trainer_folder, recipe, rows = folder / "trainer", fitting.recipe, fitting.rows
-    if not processes.from_first_process((folder / _REPORT).is_file()):
-        with processes.first_process_first():
-            set_seed(recipe.seed)
-            model = fitting.start()
-        report = core.FitReport(parameters=parameters(model), ended_by="max_steps")
-        if recipe.max_steps > 0:
-            validation = fitting.validation
-            check_rows(*([rows] if validation is None else [rows, validation]))
-            collator, objective = fitting.collator(), fitting.objective()
-            report = train(
-                model, rows, validation, collator, recipe, trainer_folder, objective=objective
-            )
-        if processes.process_index():
-            return
-        fitting.save(folder)
-        for number, (step, _) in enumerate(report.kept[1:], start=2):
-            load_weights(model, read_weights(weights_folder(trainer_folder, step)))
-            kept_folder(folder, number).mkdir(parents=True, exist_ok=True)
-            fitting.save(kept_folder(folder, number))
-        report = _with_targets(report, rows, fitting.num_special)
-        write_atomically(folder / _REPORT, json.dumps(asdict(report)))
-    shutil.rmtree(trainer_folder, ignore_errors=True)
 
 
 def _with_targets(report: core.FitReport, rows: datasets.Dataset, special: int) -> core.FitReport:

@@ -128,8 +128,6 @@ def trained_weights(model: nn.Module) -> dict[str, Tensor]:
 
 def load_weights(model: nn.Module, weights: Mapping[str, Tensor]) -> None:
     """Give a model weights that a training changed; the others, which are frozen, stay."""
-    missing = trained_weights(model).keys() - weights.keys()
-    assert not missing, f"weights are missing: {sorted(missing)[:3]}"
     model.load_state_dict(weights, strict=False)
 
 
