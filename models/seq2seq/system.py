@@ -59,7 +59,7 @@ class TextCollator(UnitCollator):
         Returns:
             `input_ids`, `attention_mask` and, if tokens are marked, `global_attention_mask` [B, L]; if rows have
             labels, `labels` [B, T] and `unit_mask` [B, 1, L], which the trainer counts; with windows, `head_length`
-            [B], the tokens that stand before each window.
+            [B], the number of tokens that precede each window.
         """
         units = super().__call__(rows)
         length = max(units["input_ids"].shape[-1], self.padded_length)

@@ -48,8 +48,8 @@ def split_windows(num_tokens: int, length: int, overlap: int) -> Iterator[Window
 def read_in_windows(model: PreTrainedModel, length: int, overlap: int) -> None:
     """Let `forward` and `generate` of a model encode every input in windows, and join the states that are kept.
 
-    Both then need the entry `head_length` [B] of a batch: the first tokens of each input, which stand before each of
-    its windows. If an input has several windows, its head is also encoded alone, and the decoder attends to that, as in
+    Both then need the entry `head_length` [B] of a batch: the number of tokens that start an input and precede each
+    of its windows. If an input has several windows, its head is also encoded alone, and the decoder attends to that, as in
     SLED. An input that fits into one window is encoded as without windows.
 
     With gradient checkpointing, the backward pass computes a window's activations again, one window after the other. So
@@ -74,7 +74,7 @@ def read_in_windows(model: PreTrainedModel, length: int, overlap: int) -> None:
         return plain_generate(**encoded(head_length, inputs))
 
     model.forward = forward
-    model.generate = generate  # type: ignore[method-assign] # of this model alone
+    model.generate = generate
 
 
 def _with_encoder_outputs(
@@ -84,7 +84,7 @@ def _with_encoder_outputs(
     tokens = {name: inputs.pop(name) for name in ("input_ids", _MARKS) if name in inputs}
     sizes = zip(inputs["attention_mask"].sum(1).tolist(), head_length.tolist(), strict=True)
     windows = [_windows_of_input(size, head, length, overlap) for size, head in sizes]
-    states = _encode(model, tokens, windows)
+    states = _encode_windows(model, tokens, windows)
     return {**inputs, "encoder_outputs": BaseModelOutput(last_hidden_state=states)}
 
 
@@ -109,7 +109,7 @@ def _windows_of_input(size: int, head: int, length: int, overlap: int) -> list[_
     return windows
 
 
-def _encode(
+def _encode_windows(
     model: PreTrainedModel, tokens: Mapping[str, Tensor], windows: list[list[_Places]]
 ) -> Tensor:
     """Encode the windows of each example, and join their states: [B, L, D], 0 where an input is padded.
@@ -121,10 +121,11 @@ def _encode(
     if model.training and model.is_gradient_checkpointing:
         # a window is computed again as a whole, so its layers need not be
         for module in encoder.modules():
-            if hasattr(module, "gradient_checkpointing"):
+            if "gradient_checkpointing" in vars(module):
                 module.gradient_checkpointing = False
         encode = partial(checkpoint, encode, use_reentrant=False)
-    states, places = [], []
+    states: list[Tensor] = []
+    places: list[int] = []
     batch, length = tokens["input_ids"].shape
     for numbered in zip_longest(*windows):
         together = {row: window for row, window in enumerate(numbered) if window is not None}
@@ -134,7 +135,7 @@ def _encode(
     kept = torch.cat(states)  # [kept tokens, D]
     joined = kept.new_zeros(batch * length, kept.shape[1])
     order = torch.tensor(places, device=kept.device)
-    return joined.index_copy(0, order, kept).unflatten(0, (batch, length))
+    return joined.index_copy(0, order, kept).view(batch, length, -1)
 
 
 def _encode_kept(

@@ -11,6 +11,7 @@ The release (MIT licence) reads an older transformers, so it is no dependency.
 import json
 import tempfile
 import zlib
+from importlib import import_module
 from pathlib import Path
 
 import torch
@@ -56,19 +57,19 @@ def digest_states(states: Tensor) -> list[float]:
 
 def main() -> None:
     """Print states and loss of the release, with and without a prefix."""
-    from sled.configuration_sled import SledConfig
-    from sled.modeling_sled import SledEncoder, SledForConditionalGeneration
-
+    release = import_module("sled.modeling_sled")
     with tempfile.TemporaryDirectory() as folder:
         for prefix in ([], PREFIX):
             model = formula_bart()
             model.config.to_json_file(Path(folder) / "config.json")
-            config = SledConfig(folder, WINDOW - len(prefix), 1 - OVERLAP / (WINDOW - len(prefix)))
+            config = release.SledConfig(
+                folder, WINDOW - len(prefix), 1 - OVERLAP / (WINDOW - len(prefix))
+            )
             length = {"prefix_length": torch.tensor([[len(prefix)]])} if prefix else {}
             ids = torch.tensor([prefix + TEXT])
             inputs = {"input_ids": ids, "attention_mask": torch.ones_like(ids), **length}
-            states = SledEncoder(model.get_encoder(), config)(**inputs)[0][0]
-            released = SledForConditionalGeneration(model, config).eval()
+            states = release.SledEncoder(model.get_encoder(), config)(**inputs)[0][0]
+            released = release.SledForConditionalGeneration(model, config).eval()
             labels = torch.tensor([TARGET])
             loss = released(
                 **inputs,
