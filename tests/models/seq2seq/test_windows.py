@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 import torch
+from support.built_once import built_once
 from support.sled_oracle import OVERLAP, PREFIX, TARGET, TEXT, WINDOW, digest_states, formula_bart
 from support.tiny_seq2seq import ARCHITECTURES, open_seq2seq, write_seq2seq
 from support.toys import ToySplit, example, fit_tiny
@@ -16,8 +17,10 @@ from transformers import AutoModelForSeq2SeqLM
 
 from longsumbench.core import Decoding
 from longsumbench.errors import UsageError
+from longsumbench.modeling.flops import count_forward
 from longsumbench.modeling.training.optimization import recompute_activations
 from longsumbench.modeling.unit_reader import collate_units
+from longsumbench.models.seq2seq.config import Seq2SeqConfig
 from longsumbench.models.seq2seq.system import Seq2Seq
 from longsumbench.models.seq2seq.windows import Window, read_in_windows, split_windows
 
@@ -133,9 +136,9 @@ RELEASED: dict[bool, tuple[float, list[float]]] = {
 }
 
 
-def write_of(name: str, folder: Path) -> Path:
-    """Write a tiny checkpoint of an architecture."""
-    return write_seq2seq(folder / name, name)
+def checkpoint_of(name: str) -> Path:
+    """Return the folder of a tiny checkpoint of an architecture."""
+    return built_once(f"windows-{name}", lambda folder: write_seq2seq(folder, name))
 
 
 def batch_of(system: Seq2Seq) -> dict[str, Tensor]:
@@ -197,9 +200,9 @@ def test_the_authors_sled_computes_the_same(has_prefix: bool) -> None:
 
 
 @pytest.mark.parametrize("name", WITH_WINDOWS)
-def test_one_window_is_the_plain_model(name: str, tmp_path: Path) -> None:
+def test_one_window_is_the_plain_model(name: str) -> None:
     """Of a text that fits into a window, logits and summaries are those without windows."""
-    folder = write_of(name, tmp_path)
+    folder = checkpoint_of(name)
     plain = open_seq2seq(folder, input_length=48)
     windows = open_seq2seq(folder, input_length=48, window_length=48)
     fed = {"decoder_input_ids": torch.tensor([[2, 5]] * len(TEST))}
@@ -211,9 +214,9 @@ def test_one_window_is_the_plain_model(name: str, tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("name", WITH_WINDOWS)
-def test_the_decoder_sees_each_window_as_it_is_encoded_alone(name: str, tmp_path: Path) -> None:
+def test_the_decoder_sees_each_window_as_it_is_encoded_alone(name: str) -> None:
     """By brute force: the library's encoder reads the prefix and each window alone, in a batch of several texts."""
-    folder = write_of(name, tmp_path)
+    folder = checkpoint_of(name)
     system = open_seq2seq(
         folder, input_length=200, window_length=24, window_overlap=6, prefix="kadan"
     )
@@ -251,11 +254,9 @@ def windows_alone(model: Any, ids: Tensor, head: int, length: int, overlap: int)
 
 
 @pytest.mark.parametrize("name", ["bart", "led", "t5gemma2"])
-def test_a_summary_depends_on_no_other_text(name: str, tmp_path: Path) -> None:
+def test_a_summary_depends_on_no_other_text(name: str) -> None:
     """A text of several windows is written alone as in a batch, beyond the positions of the checkpoint, too."""
-    system = open_seq2seq(
-        write_of(name, tmp_path), input_length=500, window_length=16, window_overlap=4
-    )
+    system = open_seq2seq(checkpoint_of(name), input_length=500, window_length=16, window_overlap=4)
     together = texts(system)
     alone = [next(iter(system.summarize([one], BEAMS))).text for one in TEST]
     assert together == alone
@@ -266,10 +267,10 @@ def test_a_summary_depends_on_no_other_text(name: str, tmp_path: Path) -> None:
     assert summary.truncation.cuts == ()
 
 
-def test_a_query_stands_before_each_window(tmp_path: Path) -> None:
+def test_a_query_stands_before_each_window() -> None:
     """Start token, prefix and query are the head; a long query leaves room, and the ledger counts each token once."""
     system = open_seq2seq(
-        write_of("bart", tmp_path),
+        checkpoint_of("bart"),
         input_length=100,
         window_length=20,
         window_overlap=4,
@@ -290,9 +291,9 @@ def test_a_query_stands_before_each_window(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("name", ["bart", "led", "longt5-tglobal", "t5gemma2"])
-def test_windows_computed_again_have_the_same_gradients(name: str, tmp_path: Path) -> None:
+def test_windows_computed_again_have_the_same_gradients(name: str) -> None:
     """With gradient checkpointing, loss and gradients are those that are computed without it."""
-    folder = write_of(name, tmp_path)
+    folder = checkpoint_of(name)
     gradients = []
     for recomputes in (False, True):
         system = open_seq2seq(folder, input_length=100, window_length=16, window_overlap=4)
@@ -310,6 +311,52 @@ def test_windows_computed_again_have_the_same_gradients(name: str, tmp_path: Pat
     assert any("encoder" in name for name in plain)
     for key, value in plain.items():
         torch.testing.assert_close(again[key], value, rtol=1e-3, atol=1e-4)
+
+
+def saved_bytes(tokens: int, recomputes: bool) -> int:
+    """Return the memory that a forward pass of training keeps for the backward pass."""
+    system = open_seq2seq(checkpoint_of("bart"), input_length=tokens, window_length=16)
+    if recomputes:
+        recompute_activations(system.model)
+    row = system.reader.row(example(1, sentences=20))
+    batch = system.reader.collator()([row])
+    labels, mask = batch.pop("labels"), batch.pop("unit_mask")
+    sizes: dict[int, int] = {}
+
+    def count(value: Tensor) -> Tensor:
+        storage = value.untyped_storage()
+        sizes[storage.data_ptr()] = storage.nbytes()
+        return value
+
+    system.model.train()
+    with torch.autograd.graph.saved_tensors_hooks(count, lambda value: value):
+        loss = system._output(0.0, labels, mask, 1, **batch).loss
+    assert loss.requires_grad
+    return sum(sizes.values())
+
+
+def test_a_further_window_keeps_its_states_only() -> None:
+    """With gradient checkpointing, the memory that grows with the windows is a tenth of that without, or less."""
+    growth = []
+    for recomputes in (False, True):
+        growth.append(saved_bytes(256, recomputes) - saved_bytes(32, recomputes))
+    kept, recomputed = growth
+    assert 0 < recomputed <= kept / 10
+
+
+def test_an_estimate_counts_windows() -> None:
+    """Of T5Gemma 2, one window has the FLOPs of the plain model, and several short ones have fewer."""
+    folder = str(checkpoint_of("t5gemma2"))
+    counts = []
+    for window_length in (None, 64, 16):
+        config = Seq2SeqConfig(
+            checkpoint=folder, input_length=64, decode_length=20, window_length=window_length
+        )
+        counts.append(count_forward(config, source_words=90, target_words=10))
+    plain, one_window, several = counts
+    assert plain == one_window
+    assert several.flops < plain.flops
+    assert several.decoder_layers == 2
 
 
 def test_a_trained_checkpoint_is_an_ordinary_one(tmp_path: Path) -> None:
@@ -357,9 +404,9 @@ def test_a_trained_checkpoint_is_an_ordinary_one(tmp_path: Path) -> None:
     ],
 )
 def test_windows_that_cannot_be_read_are_refused(
-    name: str, settings: dict[str, Any], message: str, tmp_path: Path
+    name: str, settings: dict[str, Any], message: str
 ) -> None:
     """Windows beyond the positions, without room or of blocks that see all are wrong usage."""
     with pytest.raises(UsageError, match=message) as caught:
-        open_seq2seq(write_of(name, tmp_path), **{"input_length": 60, **settings})
+        open_seq2seq(checkpoint_of(name), **{"input_length": 60, **settings})
     assert "\n" not in str(caught.value)
