@@ -228,7 +228,7 @@ def published_recipes() -> str:
         if checkpoint := OmegaConf.select(recipe, "model.checkpoint"):
             settings = [
                 f"`{section}.{key}={value}`"
-                for section in ("model", "decode")
+                for section in ("model", "train", "decode")
                 for key, value in recipe.get(section, {}).items()
                 if key not in ("name", "checkpoint")
             ]

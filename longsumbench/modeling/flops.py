@@ -61,12 +61,14 @@ def count_forward(
     parameters = sum(parameter.numel() for parameter in model.parameters())
     sizes = model.config.to_dict()
     of_t5 = sizes.get("num_decoder_layers") or sizes.get("num_layers")
+    # where each stack has its own configuration, as in T5Gemma
+    of_stack = sizes.get("decoder", {}).get("num_hidden_layers")
     return ForwardCount(
         parameters=parameters,
         flops=counter.get_total_flops(),
         source_tokens=int(batch["unit_mask"].sum()),
         target_tokens=batch["labels"].shape[1],
-        decoder_layers=sizes.get("decoder_layers") or of_t5,
+        decoder_layers=sizes.get("decoder_layers") or of_t5 or of_stack,
     )
 
 

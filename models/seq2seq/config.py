@@ -9,6 +9,7 @@ from longsumbench.core import (
     Capabilities,
     Count,
     DeviceMap,
+    NonNegative,
     OneOf,
     ReleaseDate,
     TargetTokens,
@@ -47,6 +48,18 @@ class Seq2SeqConfig(NeuralConfig):
     input_length: TokenCount | None = setting(
         None,
         "longest input, special tokens included; null: the checkpoint's positions",
+        "tokens",
+        decides="units",
+    )
+    window_length: TokenCount | None = setting(
+        None,
+        "longest part of the input that is encoded alone, with special tokens, prefix and query; null: the whole",
+        "tokens",
+        decides="units",
+    )
+    window_overlap: NonNegative = setting(
+        0,
+        "tokens that neighbouring windows share; each keeps the states of its half of them",
         "tokens",
         decides="units",
     )
@@ -99,6 +112,12 @@ class Seq2SeqConfig(NeuralConfig):
                 raise UsageError(
                     f"model.{name}={needing} needs a token: add \"model.separator='<doc-sep>'\" or so"
                 )
+
+        if self.window_overlap >= (self.window_length or 1):
+            raise UsageError(
+                f"model.window_overlap={self.window_overlap} needs longer windows: model.window_length is"
+                f" {self.window_length or 'null'}"
+            )
 
     # It searches with the library's length norm.
     capabilities = Capabilities(shares_work=True, runs_untrained=True)
@@ -153,8 +172,10 @@ class Seq2SeqConfig(NeuralConfig):
                 f"model.input_length is missing, and {self.shown_as} ('{family.kind}') has no number of positions:"
                 " give the longest input in tokens"
             )
+        # with windows, only one of them must fit
+        read_at_once = "input_length" if self.window_length is None else "window_length"
         limits = (
-            ("input_length", self.input_length, encoder),
+            (read_at_once, vars(self)[read_at_once], encoder),
             ("decode_length", self.decode_length, family.decoder_positions),
         )
         for name, length, positions in limits:
@@ -162,7 +183,12 @@ class Seq2SeqConfig(NeuralConfig):
                 raise UsageError(
                     f"model.{name}={length}: {self.shown_as} has only {positions} positions: choose less"
                 )
-        if encoder is not None:
+        if family.block and self.window_length is not None:
+            raise UsageError(
+                f"model.window_length={self.window_length} does not go with '{family.kind}', whose last block sees the"
+                " whole input: leave it out"
+            )
+        if encoder is not None and self.window_length is None:
             multiple, length = self.pad_to_multiple_of or 1, self.input_length or encoder
             if -(-length // multiple) * multiple > encoder:
                 raise UsageError(

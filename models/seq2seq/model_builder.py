@@ -28,6 +28,7 @@ from longsumbench.modeling.tokenizer import load_tokenizer, special_tokens
 from longsumbench.modeling.unit_reader import UnitReader
 from longsumbench.models.seq2seq.checkpoint import Family, read_family
 from longsumbench.models.seq2seq.config import Seq2SeqConfig
+from longsumbench.models.seq2seq.windows import read_in_windows
 
 _SPECIAL = ("pad_token_id", "bos_token_id", "eos_token_id", "decoder_start_token_id")
 
@@ -83,7 +84,12 @@ class Seq2SeqBuilder(ModelBuilder):
         model: PreTrainedModel = self.Model.from_config(
             deepcopy(self.family.config), dtype=torch.float32
         )
+        self._set_windows(model)
         return model
+
+    def _set_windows(self, model: PreTrainedModel) -> None:
+        if self.config.window_length is not None:
+            read_in_windows(model, self.config.window_length, self.config.window_overlap)
 
     def _start(self, tokenizer: PreTrainedTokenizerBase, **options: Any) -> PreTrainedModel:
         """Load the checkpoint, and merge the weights of the adapter into it."""
@@ -115,6 +121,7 @@ class Seq2SeqBuilder(ModelBuilder):
         model = checkpoints.load_network(
             self.Model, folder, shown_as, config, use_safetensors=safe, **options
         )
+        self._set_windows(model)
         return self._with_token_rules(model, tokenizer)
 
     def _with_token_rules(

@@ -11,6 +11,7 @@ from functools import cached_property, partial
 from itertools import chain
 from typing import Any, TypeAlias
 
+import datasets
 import torch
 from torch import Tensor
 from torch.nn import functional as F
@@ -49,13 +50,16 @@ class TextCollator(UnitCollator):
     marks_first: bool = False
     # A token that is marked everywhere; None: none.
     marked: int | None = None
+    # True if the input is read in windows.
+    has_windows: bool = False
 
     def __call__(self, rows: Sequence[Mapping[str, Any]]) -> dict[str, Tensor]:
         """Collate a batch of texts.
 
         Returns:
             `input_ids`, `attention_mask` and, if tokens are marked, `global_attention_mask` [B, L]; if rows have
-            labels, `labels` [B, T] and `unit_mask` [B, 1, L], which the trainer counts.
+            labels, `labels` [B, T] and `unit_mask` [B, 1, L], which the trainer counts; with windows, `head_length`
+            [B], the number of tokens that precede each window.
         """
         units = super().__call__(rows)
         length = max(units["input_ids"].shape[-1], self.padded_length)
@@ -68,6 +72,8 @@ class TextCollator(UnitCollator):
             batch["global_attention_mask"][:, 0] = 1
             if self.marked is not None:
                 batch["global_attention_mask"][input_ids == self.marked] = 1
+        if self.has_windows:
+            batch["head_length"] = torch.tensor([row["head_length"] for row in rows])
         if "labels" in units:
             batch |= {"labels": units["labels"], "unit_mask": unit_mask}
         return batch
@@ -79,6 +85,11 @@ class TextReader(UnitReader):
     config: Seq2SeqConfig
     # Knows how much the checkpoint can read; set by the system.
     builder: Seq2SeqBuilder
+
+    def __init__(self, config: Seq2SeqConfig) -> None:
+        super().__init__(config)
+        if config.window_length is not None:
+            self.columns["head_length"] = datasets.Value("int32")
 
     def encode(self, sentences: Sequence[str]) -> list[packing.EncodedSentence]:
         """Tokenize consecutive sentences; special tokens in them ("</s>") are tokenized as text."""
@@ -116,6 +127,11 @@ class TextReader(UnitReader):
                 f"model.input_length={self.builder.input_length} leaves no room for text after the prefix and special"
                 " tokens: choose more"
             )
+        if self.window_room < 2:
+            raise UsageError(
+                f"model.window_length={self.config.window_length} leaves no room for text after the prefix, special"
+                f" tokens and model.window_overlap={self.config.window_overlap}: choose more"
+            )
 
     @cached_property
     def separator_id(self) -> int | None:
@@ -144,26 +160,41 @@ class TextReader(UnitReader):
         # In this order: each document's share, the separators, the cut of the whole, the query, special tokens.
         prefix, query, documents = self._encoded(example)
         room = self.room
-        query_head = packing.Query.within(query, room)
+        query_head = packing.Query.within(query, min(room, self.window_room))
         shares, cuts = self._shares(documents, room - len(query_head))
         ids, words = packing.ids_and_words(self._with_separators(shares))
         counts = packing.tokens_and_words(self._with_separators(documents))
         units = packing.Units(ids, (0,) * len(ids), words, core.Truncation(*counts, cuts))
         units = packing.prepend_query(packing.join_units(units, room - len(query_head)), query_head)
         start_ids, end_ids = self.special_tokens
+        columns = {}
+        if self.config.window_length is not None:
+            head_length = len(prefix.ids) + len(query_head)
+            columns["head_length"] = head_length + len(start_ids) if head_length else 0
         text = [*start_ids, *prefix.ids, *chain.from_iterable(units.ids), *end_ids]
         return replace(
             units,
             ids=(text or [self.tokenizer.eos_token_id],),
             documents=(0,),
             words=units.words or (0,),
+            columns=columns,
         )
 
     @cached_property
     def room(self) -> int:
         """The most tokens of query and text."""
+        return self.builder.input_length - self._fixed_length
+
+    @cached_property
+    def window_room(self) -> int:
+        """The most tokens of query and text that a window does not share with the next one."""
+        length = self.config.window_length or self.builder.input_length
+        return length - self.config.window_overlap - self._fixed_length
+
+    @cached_property
+    def _fixed_length(self) -> int:
         prefix = self.encode([self.config.prefix.rstrip()])[0]
-        return self.builder.input_length - sum(map(len, self.special_tokens)) - len(prefix.ids)
+        return sum(map(len, self.special_tokens)) + len(prefix.ids)
 
     def _shares(
         self, documents: Sequence[_Sentences], room: int
@@ -213,16 +244,20 @@ class TextReader(UnitReader):
     def collator(self) -> TextCollator:
         """Return the collator of rows; its padding and its marks are those that the checkpoint needs."""
         family, padded_length = self.builder.family, 0
+        has_windows = self.config.window_length is not None
+        # windows of LED are padded one by one
+        multiple = 1 if has_windows else family.multiple
         attention = self.config.global_attention or ("first" if family.kind == "led" else "none")
         if family.block:
             blocks = -(-self.builder.input_length // family.block)
             padded_length = min(blocks * family.block, family.encoder_positions or sys.maxsize)
         return TextCollator(
             self.tokenizer.pad_token_id,
-            self.config.pad_to_multiple_of or family.multiple,
+            self.config.pad_to_multiple_of or multiple,
             padded_length,
             attention != "none",
             self.separator_id if attention == "separator" else None,
+            has_windows,
         )
 
 

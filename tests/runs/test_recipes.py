@@ -128,7 +128,7 @@ def test_a_recipe_brings_its_model_and_its_dataset(tmp_path: Path) -> None:
         ),
         (["model/recipe=pagesum-arxiv"], r"names no model: add model= and dataset="),
         (
-            ["model/recipe=led-large-16384-arxiv"],
+            ["model/recipe=led-large-16384-arxi"],
             r"unknown recipe .* \(did you mean 'led-large-1638",
         ),
     ],
@@ -149,6 +149,6 @@ def test_recipes_of_published_checkpoints(name: str, monkeypatch: pytest.MonkeyP
     monkeypatch.setattr(kind, "usual_decoding", lambda self: {}, raising=False)
     with hydra_session():
         config = resolve_config(compose(with_recipe([f"model/recipe={name}"], None), None), kind)
-    for section in ("model", "dataset", "decode"):
+    for section in ("model", "dataset", "train", "decode"):
         assert recipe.get(section, {}).items() <= vars(vars(config)[section]).items()
-    assert config.train.max_steps == 0
+    assert config.train.max_steps == recipe.get("train", {}).get("max_steps", 0)

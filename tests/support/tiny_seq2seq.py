@@ -28,6 +28,7 @@ from transformers import (
     ProphetNetConfig,
     ProphetNetTokenizer,
     T5Config,
+    T5Gemma2Config,
     T5GemmaConfig,
     UMT5Config,
 )
@@ -101,6 +102,22 @@ _GEMMA = {
     "bos_token_id": 1,
     "pad_token_id": 0,
 }
+# As on the card of google/t5gemma-2-270m-270m, whose stacks alternate between two kinds of layers and which has an
+# encoder of images.
+_GEMMA_2 = {
+    **_GEMMA,
+    "eos_token_id": 2,
+    "sliding_window": 8,
+    "layer_types": ["sliding_attention", "full_attention"],
+}
+_IMAGES = {
+    "model_type": "siglip_vision_model",
+    "hidden_size": 8,
+    "intermediate_size": 8,
+    "num_hidden_layers": 1,
+    "num_attention_heads": 1,
+    "image_size": 32,
+}
 _PROPHET = {
     "hidden_size": 16,
     **_of_both(ffn_dim=24),
@@ -133,6 +150,10 @@ ARCHITECTURES: dict[str, tuple[type[PreTrainedConfig], dict[str, Any]]] = {
     "prophetnet": (ProphetNetConfig, _PROPHET),
     "encoder-decoder": (EncoderDecoderConfig, _PAIR),
     "t5gemma": (T5GemmaConfig, {"encoder": _GEMMA, "decoder": {**_GEMMA, **_DECODER}}),
+    "t5gemma2": (
+        T5Gemma2Config,
+        {"encoder": {"text_config": _GEMMA_2, "vision_config": _IMAGES}, "decoder": _GEMMA_2},
+    ),
 }
 # The special tokens on the cards of the hub: the others are in no file. Of a start token: what it is.
 _ALL = {"pad": "pad", "bos": "bos", "eos": "eos", "decoder_start": "eos"}
@@ -149,6 +170,7 @@ _ON_CARDS = {
     "marian": {**_OF_T5, "bos": "eos"},
     "encoder-decoder": {"pad": "pad", "eos": "eos", "decoder_start": "bos"},
     "t5gemma": {"pad": "pad", "bos": "bos", "eos": "eos"},
+    "t5gemma2": {},
 }
 _WITH_START = (
     "bart",

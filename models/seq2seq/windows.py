@@ -1,0 +1,164 @@
+"""Windows: an encoder reads parts of a long text, and the decoder attends to all of them (SLED, Ivgi et al. 2023).
+
+Begin with `read_in_windows`. Letters: B examples, L input tokens, R windows that are encoded together, C tokens of a
+window, D width.
+"""
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from functools import partial, wraps
+from itertools import zip_longest
+from typing import Any
+
+import torch
+from torch import Tensor
+from torch.nn.utils.rnn import pad_sequence
+from torch.utils.checkpoint import checkpoint
+from transformers import PreTrainedModel
+from transformers.modeling_outputs import BaseModelOutput
+
+_MARKS = "global_attention_mask"  # of LED
+
+
+@dataclass(frozen=True)
+class Window:
+    """Tokens that are encoded together, from `start` to before `end`, and those whose states are kept."""
+
+    start: int
+    end: int
+    kept_start: int
+    kept_end: int
+
+
+def split_windows(num_tokens: int, length: int, overlap: int) -> Iterator[Window]:
+    """Yield the windows of a text of `num_tokens` tokens, of which each is kept once (SLED, §3).
+
+    Neighbours share `overlap` tokens, and each of the two keeps the states of its half of them. All windows have
+    `length` tokens: the last one ends with the text, and shares more. A shorter text is one window.
+    """
+    last = max(0, num_tokens - length)
+    kept_start = 0
+    for start in (*range(0, last, length - overlap), last):
+        end = min(start + length, num_tokens)
+        kept_end = end if start == last else end - overlap // 2
+        yield Window(start, end, kept_start, kept_end)
+        kept_start = kept_end
+
+
+def read_in_windows(model: PreTrainedModel, length: int, overlap: int) -> None:
+    """Let `forward` and `generate` of a model encode every input in windows, and join the states that are kept.
+
+    Both then need the entry `head_length` [B] of a batch: the number of tokens that start an input and precede each
+    of its windows. If an input has several windows, its head is also encoded alone, and the decoder attends to that, as in
+    SLED. An input that fits into one window is encoded as without windows.
+
+    With gradient checkpointing, the backward pass computes a window's activations again, one window after the other. So
+    only the joined states are kept, and they collect the gradients (CachED). Weights, their names and what is saved
+    stay as they are.
+
+    Args:
+        model: an encoder-decoder of transformers.
+        length: tokens of a window, its head included.
+        overlap: tokens that neighbouring windows share.
+    """
+    plain_forward, plain_generate = model.forward, model.generate
+    encoded = partial(_with_encoder_outputs, model, length, overlap)
+
+    @wraps(plain_forward)
+    def forward(head_length: Tensor | None = None, **inputs: Any) -> Any:
+        # a step of `generate` has the states of the encoder
+        return plain_forward(**inputs if head_length is None else encoded(head_length, inputs))
+
+    @wraps(plain_generate)
+    def generate(head_length: Tensor, **inputs: Any) -> Any:
+        return plain_generate(**encoded(head_length, inputs))
+
+    model.forward = forward
+    model.generate = generate
+
+
+def _with_encoder_outputs(
+    model: PreTrainedModel, length: int, overlap: int, head_length: Tensor, inputs: dict[str, Any]
+) -> dict[str, Any]:
+    """Return the inputs with the states of the encoder instead of tokens; the mask is the decoder's, too."""
+    tokens = {name: inputs.pop(name) for name in ("input_ids", _MARKS) if name in inputs}
+    sizes = zip(inputs["attention_mask"].sum(1).tolist(), head_length.tolist(), strict=True)
+    windows = [_windows_of_input(size, head, length, overlap) for size, head in sizes]
+    states = _encode_windows(model, tokens, windows)
+    return {**inputs, "encoder_outputs": BaseModelOutput(last_hidden_state=states)}
+
+
+@dataclass(frozen=True)
+class _Places:
+    """Places in an input of the tokens that are encoded together, and of those whose states are kept."""
+
+    read: list[int]
+    kept: range
+
+
+def _windows_of_input(size: int, head: int, length: int, overlap: int) -> list[_Places]:
+    """Return the windows of an input with `size` tokens; a window of its head alone is the first."""
+    if size <= length:
+        return [_Places(list(range(size)), range(size))]
+    before = list(range(head))
+    windows = [_Places(before, range(head))] if head else []
+    for window in split_windows(size - head, length - head, overlap):
+        text = range(head + window.start, head + window.end)
+        kept = range(head + window.kept_start, head + window.kept_end)
+        windows.append(_Places([*before, *text], kept))
+    return windows
+
+
+def _encode_windows(
+    model: PreTrainedModel, tokens: Mapping[str, Tensor], windows: list[list[_Places]]
+) -> Tensor:
+    """Encode the windows of each example, and join their states: [B, L, D], 0 where an input is padded.
+
+    The first windows of all examples are encoded together, then the second ones, and so on.
+    """
+    encoder = model.get_encoder()
+    encode = partial(_encode_kept, encoder, tokens, model.config.pad_token_id)
+    if model.training and model.is_gradient_checkpointing:
+        # a window is computed again as a whole, so its layers need not be
+        for module in encoder.modules():
+            if "gradient_checkpointing" in vars(module):
+                module.gradient_checkpointing = False
+        encode = partial(checkpoint, encode, use_reentrant=False)
+    states: list[Tensor] = []
+    places: list[int] = []
+    batch, length = tokens["input_ids"].shape
+    for numbered in zip_longest(*windows):
+        together = {row: window for row, window in enumerate(numbered) if window is not None}
+        states.append(encode(together))
+        for row, window in together.items():
+            places += range(row * length + window.kept.start, row * length + window.kept.stop)
+    kept = torch.cat(states)  # [kept tokens, D]
+    joined = kept.new_zeros(batch * length, kept.shape[1])
+    order = torch.tensor(places, device=kept.device)
+    return joined.index_copy(0, order, kept).view(batch, length, -1)
+
+
+def _encode_kept(
+    encoder: torch.nn.Module,
+    tokens: Mapping[str, Tensor],
+    padding: int,
+    windows: Mapping[int, _Places],
+) -> Tensor:
+    """Encode one window of each of some examples; return the states that are kept, in the order of rows: [n, D]."""
+    device = tokens["input_ids"].device
+    rows = torch.tensor(list(windows), device=device)[:, None]
+    read = [torch.tensor(window.read) for window in windows.values()]
+    places = pad_sequence(read, batch_first=True, padding_value=-1).to(device)  # [R, C]
+    real = places >= 0
+    inputs = {"attention_mask": real.long()}
+    for name, value in tokens.items():
+        fill = padding if name == "input_ids" else 0
+        inputs[name] = value[rows, places.clamp(min=0)].where(real, fill)
+    if _MARKS in inputs:
+        # as the first token of a text, that of a window sees all
+        inputs[_MARKS][:, 0] = tokens[_MARKS][rows[:, 0], 0]
+    starts = torch.tensor([window.kept.start for window in windows.values()], device=device)
+    ends = torch.tensor([window.kept.stop for window in windows.values()], device=device)
+    kept = (places >= starts[:, None]) & (places < ends[:, None])
+    states: Tensor = encoder(**inputs, return_dict=True).last_hidden_state
+    return states[kept]

@@ -1,0 +1,412 @@
+"""Windows: what is read and kept, the published implementation, one window as the plain model, training, bad input."""
+
+from collections.abc import Sequence
+from dataclasses import replace
+from itertools import chain
+from pathlib import Path
+from typing import Any
+
+import pytest
+import torch
+from support.built_once import built_once
+from support.sled_oracle import OVERLAP, PREFIX, TARGET, TEXT, WINDOW, digest_states, formula_bart
+from support.tiny_seq2seq import ARCHITECTURES, open_seq2seq, write_seq2seq
+from support.toys import ToySplit, example, fit_tiny
+from torch import Tensor
+from transformers import AutoModelForSeq2SeqLM
+
+from longsumbench.core import Decoding
+from longsumbench.errors import UsageError
+from longsumbench.modeling.flops import count_forward
+from longsumbench.modeling.training.optimization import recompute_activations
+from longsumbench.modeling.unit_reader import collate_units
+from longsumbench.models.seq2seq.config import Seq2SeqConfig
+from longsumbench.models.seq2seq.system import Seq2Seq
+from longsumbench.models.seq2seq.windows import Window, read_in_windows, split_windows
+
+BEAMS = Decoding(num_beams=3, max_length=12, device="cpu")
+TEST = ToySplit.of("test", 6, start=30).examples  # of 15 to 50 tokens
+# BigBird-PEGASUS is refused.
+WITH_WINDOWS = sorted(ARCHITECTURES.keys() - {"bigbird_pegasus"})
+# Printed by tests/support/sled_oracle.py: loss, and a number for each state; without and with a prefix.
+RELEASED: dict[bool, tuple[float, list[float]]] = {
+    False: (
+        4.59562889,
+        [
+            6.392625,
+            6.512628,
+            7.104679,
+            7.112496,
+            6.186691,
+            6.097467,
+            6.042303,
+            -1.240371,
+            -1.524792,
+            -1.33784,
+            5.930621,
+            5.711371,
+            5.875956,
+            6.481876,
+            5.94248,
+            5.863746,
+            6.637256,
+            8.002473,
+            6.208683,
+            6.193665,
+            5.49968,
+            5.517051,
+            -2.874567,
+            1.514441,
+            5.011296,
+            5.048336,
+            5.123606,
+            6.83889,
+            5.959842,
+            5.881893,
+            5.837771,
+            -2.102782,
+            -1.873922,
+            5.344349,
+            4.78311,
+            4.749093,
+            -1.408515,
+            -3.184823,
+            6.063644,
+            6.03889,
+            6.02815,
+            6.146831,
+            6.050261,
+            6.045536,
+            6.168041,
+        ],
+    ),
+    True: (
+        4.61198941,
+        [
+            -4.372338,
+            4.650139,
+            7.955625,
+            5.864815,
+            5.827846,
+            5.808225,
+            -3.183553,
+            -3.583017,
+            -3.207473,
+            4.913883,
+            3.66504,
+            5.110575,
+            -3.334671,
+            -2.321946,
+            5.322191,
+            5.306282,
+            5.179083,
+            4.260463,
+            5.65644,
+            5.672145,
+            5.668734,
+            6.949235,
+            6.819337,
+            5.464471,
+            6.389076,
+            6.467898,
+            6.983977,
+            6.761276,
+            6.271896,
+            6.504066,
+            6.984057,
+            6.868032,
+            6.970334,
+            5.012053,
+            5.126775,
+            6.81428,
+            6.69994,
+            5.681572,
+            5.570038,
+            5.311486,
+            6.751754,
+            6.709275,
+            2.900768,
+            2.761611,
+            5.430225,
+            5.726806,
+            4.005992,
+            5.078531,
+        ],
+    ),
+}
+
+
+def checkpoint_of(name: str) -> Path:
+    """Return the folder of a tiny checkpoint of an architecture."""
+    return built_once(f"windows-{name}", lambda folder: write_seq2seq(folder, name))
+
+
+def batch_of(system: Seq2Seq) -> dict[str, Tensor]:
+    """Return the batch of the test examples."""
+    return collate_units(system.reader, [system.reader.units(one) for one in TEST])
+
+
+def texts(system: Seq2Seq, decoding: Decoding = BEAMS) -> list[str]:
+    """Return the summaries of a batch."""
+    return [summary.text for summary in system.summarize(TEST, decoding)]
+
+
+def kept_places(num_tokens: int, length: int, overlap: int) -> list[int]:
+    """Return the tokens whose states are kept, in order."""
+    windows = split_windows(num_tokens, length, overlap)
+    return list(chain.from_iterable(range(one.kept_start, one.kept_end) for one in windows))
+
+
+def test_worked_windows() -> None:
+    """Worked: of 21 tokens, windows of 8 that share 4 keep their middle 4; the last one is moved back to the end."""
+    assert list(split_windows(21, 8, 4)) == [
+        Window(0, 8, 0, 6),
+        Window(4, 12, 6, 10),
+        Window(8, 16, 10, 14),
+        Window(12, 20, 14, 18),
+        Window(13, 21, 18, 21),
+    ]
+    assert list(split_windows(8, 8, 4)) == [Window(0, 8, 0, 8)]
+    assert list(split_windows(16, 8, 0)) == [Window(0, 8, 0, 8), Window(8, 16, 8, 16)]
+
+
+def test_every_token_is_kept_once() -> None:
+    """Whatever the sizes, the windows keep each token once, in order, and a window reads what it keeps."""
+    for num_tokens in range(1, 40):
+        for length in range(1, 9):
+            for overlap in range(length):
+                assert kept_places(num_tokens, length, overlap) == list(range(num_tokens))
+                for window in split_windows(num_tokens, length, overlap):
+                    assert window.start <= window.kept_start < window.kept_end <= window.end
+                    assert window.end - window.start == min(length, num_tokens)
+
+
+@pytest.mark.parametrize("has_prefix", [False, True])
+def test_the_authors_sled_computes_the_same(has_prefix: bool) -> None:
+    """States and loss are those that the release of SLED computes for the same weights and tokens."""
+    head = PREFIX if has_prefix else []
+    model, ids = formula_bart(), torch.tensor([[*head, *TEXT]])
+    read_in_windows(model, WINDOW, OVERLAP)
+    inputs = {
+        "input_ids": ids,
+        "attention_mask": torch.ones_like(ids),
+        "head_length": torch.tensor([len(head)]),
+    }
+    output = model(**inputs, labels=torch.tensor([TARGET]))
+    loss, states = RELEASED[has_prefix]
+    assert output.loss.item() == pytest.approx(loss, abs=1e-7)
+    found = digest_states(output.encoder_last_hidden_state[0])
+    assert found == pytest.approx(states, abs=2e-6)
+
+
+@pytest.mark.parametrize("name", WITH_WINDOWS)
+def test_one_window_is_the_plain_model(name: str) -> None:
+    """Of a text that fits into a window, logits and summaries are those without windows."""
+    folder = checkpoint_of(name)
+    plain = open_seq2seq(folder, input_length=48)
+    windows = open_seq2seq(folder, input_length=48, window_length=48)
+    fed = {"decoder_input_ids": torch.tensor([[2, 5]] * len(TEST))}
+    with torch.inference_mode():
+        expected = plain.model.eval()(**batch_of(plain), **fed).logits
+        found = windows.model.eval()(**batch_of(windows), **fed).logits
+    torch.testing.assert_close(found, expected, rtol=1e-4, atol=1e-4)
+    assert texts(windows) == texts(plain)
+
+
+@pytest.mark.parametrize("name", WITH_WINDOWS)
+def test_the_decoder_sees_each_window_as_it_is_encoded_alone(name: str) -> None:
+    """By brute force: the library's encoder reads the prefix and each window alone, in a batch of several texts."""
+    folder = checkpoint_of(name)
+    system = open_seq2seq(
+        folder, input_length=200, window_length=24, window_overlap=6, prefix="kadan"
+    )
+    batch, library = batch_of(system), AutoModelForSeq2SeqLM.from_pretrained(folder).eval()
+    fed = torch.tensor([[2, 5]] * len(TEST))
+    with torch.inference_mode():
+        found = system.model.eval()(**batch, decoder_input_ids=fed)
+    for row, head in enumerate(batch["head_length"].tolist()):
+        ids = batch["input_ids"][row][batch["attention_mask"][row].bool()]
+        expected = windows_alone(library, ids, head, length=24, overlap=6)
+        states = found.encoder_last_hidden_state[row, : len(ids)]
+        torch.testing.assert_close(states, expected, rtol=1e-3, atol=1e-3)
+
+
+def windows_alone(model: Any, ids: Tensor, head: int, length: int, overlap: int) -> Tensor:
+    """Return the states of an input, encoded window by window with the library's encoder: [L, D]."""
+
+    def states_of(places: Sequence[int]) -> Tensor:
+        inputs = {"input_ids": ids[None, list(places)]}
+        if model.config.model_type == "led":
+            marks = torch.zeros_like(inputs["input_ids"])
+            marks[:, 0] = 1
+            inputs["global_attention_mask"] = marks
+        states: Tensor = model.get_encoder()(**inputs)[0][0]
+        return states
+
+    if len(ids) <= length:
+        return states_of(range(len(ids)))
+    with torch.inference_mode():
+        joined = [states_of(range(head))]
+        for one in split_windows(len(ids) - head, length - head, overlap):
+            states = states_of([*range(head), *range(head + one.start, head + one.end)])[head:]
+            joined.append(states[one.kept_start - one.start : one.kept_end - one.start])
+    return torch.cat(joined)
+
+
+@pytest.mark.parametrize("name", ["bart", "led", "t5gemma2"])
+def test_a_summary_depends_on_no_other_text(name: str) -> None:
+    """A text of several windows is written alone as in a batch, beyond the positions of the checkpoint, too."""
+    system = open_seq2seq(checkpoint_of(name), input_length=500, window_length=16, window_overlap=4)
+    together = texts(system)
+    alone = [next(iter(system.summarize([one], BEAMS))).text for one in TEST]
+    assert together == alone
+    long = replace(example(1, sentences=40), id="long")
+    (summary,) = system.summarize([long], BEAMS)
+    assert summary.truncation is not None
+    assert summary.truncation.tokens > 128
+    assert summary.truncation.cuts == ()
+
+
+def test_a_query_stands_before_each_window() -> None:
+    """Start token, prefix and query are the head; a long query leaves room, and the ledger counts each token once."""
+    system = open_seq2seq(
+        checkpoint_of("bart"),
+        input_length=100,
+        window_length=20,
+        window_overlap=4,
+        prefix="kadan",
+    )
+    reader = system.reader
+    asked = replace(TEST[3], query="nuhit migor")
+    units, plain = reader.units(asked), reader.units(TEST[3])
+    query = reader.encode(["nuhit migor"])[0].ids
+    assert units.columns["head_length"] == 2 + len(query)
+    assert units.query_length == len(query)
+    assert units.truncation.tokens == plain.truncation.tokens + len(query)
+    assert units.truncation.cuts == ()
+    long = reader.units(replace(asked, query="nuhit migor " * 9))
+    # 20 tokens without prefix, special tokens and the shared ones: half of them
+    assert long.query_length == (20 - 3 - 4) // 2
+    assert [cut.cause for cut in long.truncation.cuts] == ["query"]
+
+
+@pytest.mark.parametrize("name", ["bart", "led", "longt5-tglobal", "t5gemma2"])
+def test_windows_computed_again_have_the_same_gradients(name: str) -> None:
+    """With gradient checkpointing, loss and gradients are those that are computed without it."""
+    folder = checkpoint_of(name)
+    gradients = []
+    for recomputes in (False, True):
+        system = open_seq2seq(folder, input_length=100, window_length=16, window_overlap=4)
+        if recomputes:
+            recompute_activations(system.model)
+        batch = system.reader.collator()([system.reader.row(one) for one in TEST])
+        system.model.train()
+        torch.manual_seed(1)  # of dropout
+        labels, mask = batch.pop("labels"), batch.pop("unit_mask")
+        system._output(0.0, labels, mask, 1, **batch).loss.backward()
+        weights = dict(system.model.named_parameters())
+        gradients.append({name: one.grad for name, one in weights.items() if one.grad is not None})
+    plain, again = gradients
+    assert plain.keys() == again.keys()
+    assert any("encoder" in name for name in plain)
+    for key, value in plain.items():
+        torch.testing.assert_close(again[key], value, rtol=1e-3, atol=1e-4)
+
+
+def saved_bytes(tokens: int, recomputes: bool) -> int:
+    """Return the memory that a forward pass of training keeps for the backward pass."""
+    system = open_seq2seq(checkpoint_of("bart"), input_length=tokens, window_length=16)
+    if recomputes:
+        recompute_activations(system.model)
+    row = system.reader.row(example(1, sentences=20))
+    batch = system.reader.collator()([row])
+    labels, mask = batch.pop("labels"), batch.pop("unit_mask")
+    sizes: dict[int, int] = {}
+
+    def count(value: Tensor) -> Tensor:
+        storage = value.untyped_storage()
+        sizes[storage.data_ptr()] = storage.nbytes()
+        return value
+
+    system.model.train()
+    with torch.autograd.graph.saved_tensors_hooks(count, lambda value: value):
+        loss = system._output(0.0, labels, mask, 1, **batch).loss
+    assert loss.requires_grad
+    return sum(sizes.values())
+
+
+def test_a_further_window_keeps_its_states_only() -> None:
+    """With gradient checkpointing, the memory that grows with the windows is a tenth of that without, or less."""
+    growth = []
+    for recomputes in (False, True):
+        growth.append(saved_bytes(256, recomputes) - saved_bytes(32, recomputes))
+    kept, recomputed = growth
+    assert 0 < recomputed <= kept / 10
+
+
+def test_an_estimate_counts_windows() -> None:
+    """Of T5Gemma 2, one window has the FLOPs of the plain model, and several short ones have fewer."""
+    folder = str(checkpoint_of("t5gemma2"))
+    counts = []
+    for window_length in (None, 64, 16):
+        config = Seq2SeqConfig(
+            checkpoint=folder, input_length=64, decode_length=20, window_length=window_length
+        )
+        counts.append(count_forward(config, source_words=90, target_words=10))
+    plain, one_window, several = counts
+    assert plain == one_window
+    assert several.flops < plain.flops
+    assert several.decoder_layers == 2
+
+
+def test_a_trained_checkpoint_is_an_ordinary_one(tmp_path: Path) -> None:
+    """After training with windows, the library opens the saved folder and has the same weights."""
+    system = fit_tiny(
+        "seq2seq", tmp_path, init="checkpoint", input_length=200, window_length=16, window_overlap=4
+    )
+    system.save(tmp_path / "saved")
+    weights = AutoModelForSeq2SeqLM.from_pretrained(tmp_path / "saved").state_dict()
+    assert weights.keys() == system.model.state_dict().keys()
+    opened = Seq2Seq.load(tmp_path / "saved")
+    assert texts(opened) == texts(system)
+
+
+@pytest.mark.parametrize(
+    ("name", "settings", "message"),
+    [
+        ("bart", {"window_length": 65}, r"model\.window_length=65: .* has only 64 positions"),
+        (
+            "bart",
+            {"window_length": 8, "window_overlap": 8},
+            r"model\.window_overlap=8 needs longer windows: model\.window_length is 8",
+        ),
+        ("bart", {"window_overlap": 8}, r"model\.window_length is null"),
+        (
+            "bart",
+            {"window_length": 9, "window_overlap": 6},
+            r"model\.window_length=9 leaves no room for text after .* model\.window_overlap=6",
+        ),
+        (
+            "bart",
+            {"window_length": 9, "prefix": "kadan " * 8},
+            r"model\.window_length=9 leaves no room for text after the prefix",
+        ),
+        (
+            "bigbird_pegasus",
+            {"window_length": 32},
+            r"model\.window_length=32 does not go with 'bigbird_pegasus'",
+        ),
+        (
+            "t5",
+            {"window_length": 32, "global_attention": "first"},
+            r"model\.global_attention=first goes with LED",
+        ),
+    ],
+)
+def test_windows_that_cannot_be_read_are_refused(
+    name: str, settings: dict[str, Any], message: str
+) -> None:
+    """Windows beyond the positions, without room or of blocks that see all are wrong usage."""
+    with pytest.raises(UsageError, match=message) as caught:
+        open_seq2seq(checkpoint_of(name), **{"input_length": 60, **settings})
+    assert "\n" not in str(caught.value)
