@@ -118,7 +118,8 @@ def _encode_windows(
     """
     encoder = model.get_encoder()
     encode = partial(_encode_kept, encoder, tokens, model.config.pad_token_id)
-    if model.training and model.is_gradient_checkpointing:
+    recomputes = any(vars(part).get("gradient_checkpointing") for part in model.modules())
+    if model.training and recomputes:
         # a window is computed again as a whole, so its layers need not be
         for module in encoder.modules():
             if "gradient_checkpointing" in vars(module):
