@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from tabulate import tabulate
 
 from longsumbench.cache.artifacts import user_cache
-from longsumbench.core import Recipe, RunConfig, new_system, registry
+from longsumbench.core import Recipe, RunConfig, deciding_parts, new_system, registry
 from longsumbench.corpora.reading.load import load_texts
 from longsumbench.errors import UnknownName
 from longsumbench.formatting import format_rough_time
@@ -170,11 +170,19 @@ def _cost_of_prompts(config: RunConfig, sizes: TextSizes, tested: int) -> RunCos
     if settings.input_price is not None and settings.output_price is not None:
         dollars = prompt * settings.input_price + answer * settings.output_price
         price = tested * dollars / 1e6
+    recipe = config.train
+    examples = 0.0
+    if "train" in deciding_parts(settings, recipe, config.decode):
+        batch = examples_in_batch(recipe, round(prompt), round(sizes.source / _WORD_TOKENS))
+        examples = recipe.max_steps * recipe.accumulation * batch
+    trained = examples * (prompt + sizes.target)
     return RunCost(
+        training=2 * parameters * trained * (_PASSES + bool(recipe.gradient_checkpointing)),
+        minutes=recipe.max_minutes,
         decoding=2 * parameters * tested * (prompt + answer),
         layer_steps=tested / config.decode.batch_size * answer * _LAYERS,
         source_length=prompt,
-        tokens=tested * (prompt + answer),
+        tokens=trained + tested * (prompt + answer),
         price=price,
     )
 
