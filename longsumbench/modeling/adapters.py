@@ -15,6 +15,11 @@ from longsumbench.modeling import checkpoints
 ADAPTER_FILES = ("adapter_config.json", "adapter_model.safetensors")
 
 
+def has_adapter(folder: Path) -> bool:
+    """Return True if a folder has the weights of an adapter."""
+    return (folder / ADAPTER_FILES[1]).is_file()
+
+
 def adapter_folder(name: str | None) -> Path | None:
     """Return the folder of an adapter, fetched from the hub if it is there; None without one.
 
@@ -66,7 +71,7 @@ def add_adapter(network: Any, rank: int, targets: Sequence[str] | None, base: st
         network: its weights become frozen.
         rank: of the adapter's matrices.
         targets: names of the layers, or "all-linear"; None: those that peft knows for the architecture.
-        base: the network's name, for the adapter's files.
+        base: the network's name on the hub, for the adapter's files; of a folder or file, only its name is kept.
 
     Raises:
         UsageError: the network has no such layers, or peft knows none.
@@ -82,13 +87,12 @@ def add_adapter(network: Any, rank: int, targets: Sequence[str] | None, base: st
         lora_alpha=2 * rank,
         target_modules=chosen,
         task_type="CAUSAL_LM",
-        base_model_name_or_path=base,
     )
     try:
         # Peft's warnings are about names of transformers, and layers that it settles itself.
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
-            return get_peft_model(network, settings)
+            adapted = get_peft_model(network, settings)
     except ValueError as error:
         kind = network.config.model_type
         layers = f"model.lora_targets={chosen}" if chosen else "without model.lora_targets"
@@ -97,6 +101,9 @@ def add_adapter(network: Any, rank: int, targets: Sequence[str] | None, base: st
             f" ({checkpoints.describe_error(error)}): give the names of its layers, as in"
             " model.lora_targets=[q_proj,v_proj], or [all-linear]"
         ) from error
+    path = Path(base).expanduser()
+    adapted.peft_config["default"].base_model_name_or_path = path.name if path.exists() else base
+    return adapted
 
 
 @contextmanager

@@ -11,6 +11,7 @@ import random
 import sys
 from collections import deque
 from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import replace
 from functools import cached_property
 from itertools import islice
 from pathlib import Path
@@ -32,6 +33,7 @@ from longsumbench.core import (
 from longsumbench.core.answer_text import UNKNOWN_MARK
 from longsumbench.core.failures import report_failed
 from longsumbench.errors import MissingSplit, UsageError
+from longsumbench.modeling.adapters import has_adapter
 from longsumbench.modeling.extraction import mean_target_words
 from longsumbench.modeling.training.fitting import kept_folder, read_report
 from longsumbench.models.prompt.config import PromptConfig
@@ -187,20 +189,31 @@ class PromptSystem(System):
         self.builder.selector.prepare(context)
 
     def save(self, folder: Path) -> None:
-        """Save the settings, what was learned, and the selector."""
+        """Save the settings, what was learned, the selector, and the weights that were trained."""
         super().save(folder)
         self.builder.selector.save(folder)
+        if self.state.base is not None:
+            engine: Any = self.builder.engine
+            engine.save(folder)
 
     @classmethod
     def load(cls, folder: Path) -> Self:
-        """Load what `save` wrote."""
+        """Load what `save` wrote.
+
+        Raises:
+            UsageError: an adapter was trained for other weights than those of `model.checkpoint`.
+        """
         system = super().load(folder)
+        base = system.state.base
+        if base is not None and not has_adapter(folder):
+            # It needs no other checkpoint.
+            system.config = replace(system.config, checkpoint=str(folder), revision=None)
         system.builder.selector.load(folder)
-        if system.state.base is None:
+        if base is None:
             return system
         system.checkpoint = folder
         engine: Any = system.builder.engine
-        if engine.identity()["checkpoint"] != system.state.base:
+        if has_adapter(folder) and engine.identity()["checkpoint"] != base:
             raise UsageError(
                 f"{folder} was trained from other weights than those of model.checkpoint={system.config.checkpoint}:"
                 " give the checkpoint that it was trained from"

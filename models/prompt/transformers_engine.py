@@ -1,5 +1,6 @@
 """Language models of transformers, in this process."""
 
+import shutil
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property, partial
@@ -16,7 +17,7 @@ from longsumbench.core import Answer, Decoding, Message, Request
 from longsumbench.core.answer_text import known_marks
 from longsumbench.errors import UsageError
 from longsumbench.modeling import checkpoints
-from longsumbench.modeling.adapters import ADAPTER_FILES, adapter_folder, merge_adapter
+from longsumbench.modeling.adapters import adapter_folder, has_adapter, merge_adapter
 from longsumbench.modeling.checkpoint_files import read_config
 from longsumbench.modeling.generation import (
     SourceNgrams,
@@ -37,6 +38,8 @@ from longsumbench.models.prompt.page_mixture import (
     sureness,
 )
 
+# Of an adapter, or of a whole model with its tokenizer.
+_TUNED_FILES = ("*.safetensors", "*config.json", "*.index.json", "tokenizer.json", "*.jinja")
 # Done by AnswerProcessor.
 _IN_ANSWERS = {"no_repeat_ngram_size": 0, "repetition_penalty": 1.0, "min_new_tokens": None}
 
@@ -155,7 +158,7 @@ class TransformersEngine:
         Errors are those of `load_network` and `merge_adapter`.
         """
         network = self.load_network(self.weight_type)
-        if self.tuned and (self.tuned / ADAPTER_FILES[1]).is_file():
+        if self.tuned and has_adapter(self.tuned):
             network = merge_adapter(network, self.tuned, f"the adapter in {self.tuned}")
         return network.eval()
 
@@ -178,7 +181,7 @@ class TransformersEngine:
         if self.config.device_map:
             options["device_map"] = self.config.device_map
         folder = self.folder
-        if self.tuned and not (self.tuned / ADAPTER_FILES[1]).is_file():
+        if self.tuned and not has_adapter(self.tuned):
             folder = self.tuned
         network: Any = checkpoints.load_network(
             transformers.AutoModelForCausalLM, folder, self.shown_as, self.described, **options
@@ -197,6 +200,14 @@ class TransformersEngine:
         self.tuned = tuned
         for loaded in ("network", "sureness"):
             self.__dict__.pop(loaded, None)
+
+    def save(self, folder: Path) -> None:
+        """Copy what a training saved, if there was one, into a folder."""
+        if self.tuned is None:
+            return
+        for pattern in _TUNED_FILES:
+            for path in self.tuned.glob(pattern):
+                shutil.copy(path, folder)
 
     @cached_property
     def sureness(self) -> SurenessOf:

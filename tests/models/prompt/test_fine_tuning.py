@@ -210,7 +210,7 @@ SYSTEMS: dict[str, dict[str, Any]] = {
 
 @pytest.mark.parametrize("name", SYSTEMS)
 def test_what_was_trained_is_saved_and_loaded(
-    name: str, folder: Path, stages: ArtifactCache
+    name: str, folder: Path, stages: ArtifactCache, tmp_path: Path
 ) -> None:
     """The loss falls, the words change, and a system that is loaded from its folder writes the same."""
     system, report = fitted(folder, stages, **SYSTEMS[name])
@@ -219,8 +219,12 @@ def test_what_was_trained_is_saved_and_loaded(
     plain, _ = fitted(folder, stages, tiny_recipe(max_steps=0), **reading)
     texts = texts_of(system)
     assert texts != texts_of(plain)
-    loaded = PromptSystem.load(system.checkpoint)
+    (tmp_path / "pushed").mkdir()
+    PromptSystem.load(system.checkpoint).save(tmp_path / "pushed")
+    loaded = PromptSystem.load(tmp_path / "pushed")
     assert texts_of(loaded) == texts
+    described = "".join(path.read_text() for path in (tmp_path / "pushed").glob("adapter*.json"))
+    assert str(folder) not in described
     engine: Any = loaded.builder.engine
     if name == "learned":
         assert bool(engine.sureness.layer.weight.any())
