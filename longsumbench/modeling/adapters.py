@@ -7,10 +7,14 @@ import warnings
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from longsumbench.errors import EnvironmentProblem, UsageError
 from longsumbench.modeling import checkpoints
+
+if TYPE_CHECKING:
+    from peft import PeftModel
+    from transformers import PreTrainedModel
 
 ADAPTER_FILES = ("adapter_config.json", "adapter_model.safetensors")
 
@@ -40,7 +44,7 @@ def adapter_folder(name: str | None) -> Path | None:
     return folder
 
 
-def merge_adapter(network: Any, folder: Path, shown_as: str) -> Any:
+def merge_adapter(network: "PreTrainedModel", folder: Path, shown_as: str) -> "PreTrainedModel":
     """Return a network with the weights of an adapter, all of which must fit, merged into its own.
 
     `shown_as` is the adapter in messages.
@@ -57,12 +61,14 @@ def merge_adapter(network: Any, folder: Path, shown_as: str) -> Any:
         stored_names = load_peft_weights(str(folder), device="cpu").keys()
         unexpected = stored_names - names - adapted.state_dict().keys()
         checkpoints.check_complete(names - stored_names, unexpected, shown_as)
-        merged = adapted.merge_and_unload()
+        merged: PreTrainedModel = adapted.merge_and_unload()
     checkpoints.check_weights(merged, shown_as)
     return merged
 
 
-def add_adapter(network: Any, rank: int, targets: Sequence[str] | None, base: str) -> Any:
+def add_adapter(
+    network: "PreTrainedModel", rank: int, targets: Sequence[str] | None, base: str
+) -> "PeftModel":
     """Return a network with a new adapter, whose weights alone are trained; it changes nothing before.
 
     Its weight is 2, so that the best learning rate depends little on the rank (Hu et al. 2021, §4.1).
@@ -92,7 +98,7 @@ def add_adapter(network: Any, rank: int, targets: Sequence[str] | None, base: st
         # Peft's warnings are about names of transformers, and layers that it settles itself.
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
-            adapted = get_peft_model(network, settings)
+            adapted: PeftModel = get_peft_model(network, settings)
     except ValueError as error:
         kind = network.config.model_type
         layers = f"model.lora_targets={chosen}" if chosen else "without model.lora_targets"

@@ -36,6 +36,7 @@ from longsumbench.modeling.training.fitting import (
 from longsumbench.modeling.training.trainer import Batch, Objective
 from longsumbench.modeling.unit_reader import UNIT_COLUMNS
 from longsumbench.modeling.units import EncodedSentence
+from longsumbench.models.prompt.causal_checkpoint import CausalCheckpoint
 from longsumbench.models.prompt.chat import chat_ids
 from longsumbench.models.prompt.page_mixture import (
     LearnedSureness,
@@ -44,7 +45,6 @@ from longsumbench.models.prompt.page_mixture import (
     mix_pages,
 )
 from longsumbench.models.prompt.prompt_builder import PromptBuilder
-from longsumbench.models.prompt.transformers_engine import TransformersEngine
 from longsumbench.progress import track
 
 _log = logging.getLogger(__name__)
@@ -66,7 +66,7 @@ def fine_tune(builder: PromptBuilder, context: FitContext, save: Callable[[Path]
         EnvironmentProblem: peft is not installed, or the network does not fit into memory.
     """
     engine, recipe = builder.engine, context.recipe
-    assert isinstance(engine, TransformersEngine)
+    assert isinstance(engine, CausalCheckpoint)
     assert context.train is not None
     with processes.first_process_first():
         watched = num_validated(context)
@@ -131,7 +131,7 @@ def _rows(
 def training_row(builder: PromptBuilder, example: Example) -> dict[str, Any]:
     """Return a row: a prompt for each page, and the reference with its end, which is cut to `model.decode_length`."""
     config, engine = builder.config, builder.engine
-    assert isinstance(engine, TransformersEngine)
+    assert isinstance(engine, CausalCheckpoint)
     reading = config.reading_class(builder, example, config.decode_length)
     [ask] = next(reading.rounds())
     prompts = [chat_ids(engine.tokenizer, prompt, config) for prompt in ask.prompts]
@@ -251,7 +251,7 @@ class Tuning:
         network: what is trained; set by `start`.
     """
 
-    def __init__(self, engine: TransformersEngine) -> None:
+    def __init__(self, engine: CausalCheckpoint) -> None:
         self.engine = engine
         self.network: Any = None
         # What the confidences of pages are the softmax of; set by `start`.

@@ -1,24 +1,16 @@
 """Language models of transformers, in this process."""
 
-import shutil
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from functools import cached_property, partial
 from itertools import groupby, takewhile
-from pathlib import Path
-from typing import Any
 
 import torch
 import transformers
 from torch import Tensor
 from torch.nn.utils.rnn import pad_sequence
 
-from longsumbench.core import Answer, Decoding, Message, Request
+from longsumbench.core import Answer, Decoding, Request
 from longsumbench.core.answer_text import known_marks
-from longsumbench.errors import UsageError
-from longsumbench.modeling import checkpoints
-from longsumbench.modeling.adapters import adapter_folder, has_adapter, merge_adapter
-from longsumbench.modeling.checkpoint_files import read_config
 from longsumbench.modeling.generation import (
     SourceNgrams,
     TokenProgress,
@@ -28,18 +20,14 @@ from longsumbench.modeling.generation import (
     without_defaults,
 )
 from longsumbench.modeling.nn.device import choose_device
+from longsumbench.models.prompt.causal_checkpoint import CausalCheckpoint
 from longsumbench.models.prompt.chat import chat_ids
-from longsumbench.models.prompt.config import PromptConfig
 from longsumbench.models.prompt.page_mixture import (
-    LearnedSureness,
     PageMixture,
     SurenessOf,
     page_weights,
-    sureness,
 )
 
-# Of an adapter, or of a whole model with its tokenizer.
-_TUNED_FILES = ("*.safetensors", "*config.json", "*.index.json", "tokenizer.json", "*.jinja")
 # Done by AnswerProcessor.
 _IN_ANSWERS = {"no_repeat_ngram_size": 0, "repetition_penalty": 1.0, "min_new_tokens": None}
 
@@ -99,195 +87,10 @@ class AnswerProcessor(transformers.LogitsProcessor):
         return changed
 
 
-class TransformersEngine:
-    """A causal language model of transformers; see `LanguageModel`.
-
-    Raises:
-        UsageError: the checkpoint or its revision does not exist, or it is of another kind.
-        EnvironmentProblem: it is on the hub, and cannot be fetched.
-    """
+class TransformersEngine(CausalCheckpoint):
+    """A causal language model of transformers that answers; see `LanguageModel`."""
 
     gives_tokens = True
-
-    def __init__(self, config: PromptConfig) -> None:
-        self.config = config
-        # The folder of what was trained.
-        self.tuned: Path | None = None
-        self.shown_as = f"model.checkpoint={config.checkpoint}"
-        self.folder = checkpoints.model_folder(
-            config.checkpoint, "model.checkpoint", revision=config.revision, reads_gguf=True
-        )
-        self.described = checkpoints.load_config(
-            transformers.AutoModelForCausalLM, self.folder, self.shown_as
-        )
-        problem = None
-        if self.described.is_encoder_decoder and self.folder.is_file():
-            problem = "an encoder-decoder: choose model=seq2seq, with its safetensors"
-        elif self.described.is_encoder_decoder:
-            problem = f"an encoder-decoder: choose model=seq2seq {self.shown_as}"
-        elif not checkpoints.is_language_model(self.described):
-            problem = (
-                "which is no causal language model and writes no text: give a causal language model, or an"
-                " encoder-decoder with model=seq2seq"
-            )
-        if problem:
-            kind = f"a checkpoint of '{self.described.model_type}'"
-            raise UsageError(f"{self.shown_as} is {kind}, {problem}")
-        self.context: int | None = getattr(
-            self.described.get_text_config(), "max_position_embeddings", None
-        )
-
-    @cached_property
-    def tokenizer(self) -> Any:
-        """The model's fast tokenizer.
-
-        Raises:
-            UsageError: the checkpoint has none.
-        """
-        tokenizer = checkpoints.read_tokenizer(self.folder, self.shown_as)
-        if not tokenizer.is_fast or not tokenizer("a text", add_special_tokens=False)["input_ids"]:
-            raise UsageError(
-                f"{self.shown_as} has no fast tokenizer: choose a checkpoint with a tokenizer.json"
-            )
-        return tokenizer
-
-    @cached_property
-    def network(self) -> Any:
-        """The network with what was trained; loaded when the first request is answered.
-
-        Errors are those of `load_network` and `merge_adapter`.
-        """
-        network = self.load_network(self.weight_type)
-        if self.tuned and has_adapter(self.tuned):
-            network = merge_adapter(network, self.tuned, f"the adapter in {self.tuned}")
-        return network.eval()
-
-    @property
-    def weight_type(self) -> torch.dtype:
-        """The type of the weights that write."""
-        if self.config.dtype:
-            chosen: torch.dtype = getattr(torch, self.config.dtype)
-            return chosen
-        return self.described.dtype or torch.float32
-
-    def load_network(self, dtype: torch.dtype) -> Any:
-        """Return the network of the checkpoint, with the adapter of the settings, or of a training of all weights.
-
-        Raises:
-            DataError: weights are missing.
-            EnvironmentProblem: it does not fit into memory.
-        """
-        options: dict[str, Any] = {"dtype": dtype}
-        if self.config.device_map:
-            options["device_map"] = self.config.device_map
-        folder = self.folder
-        if self.tuned and not has_adapter(self.tuned):
-            folder = self.tuned
-        network: Any = checkpoints.load_network(
-            transformers.AutoModelForCausalLM, folder, self.shown_as, self.described, **options
-        )
-        with checkpoints.reading_checkpoint(self.shown_as):
-            checkpoints.check_vocabulary(
-                self.tokenizer, network.get_input_embeddings().num_embeddings, self.shown_as
-            )
-        adapter = adapter_folder(self.config.adapter)
-        if adapter:
-            network = merge_adapter(network, adapter, f"model.adapter={self.config.adapter}")
-        return network
-
-    def use(self, tuned: Path) -> None:
-        """Write with the weights that a training saved in a folder, from now on."""
-        self.tuned = tuned
-        for loaded in ("network", "sureness"):
-            self.__dict__.pop(loaded, None)
-
-    def save(self, folder: Path) -> None:
-        """Copy what a training saved, if there was one, into a folder."""
-        if self.tuned is None:
-            return
-        for pattern in _TUNED_FILES:
-            for path in self.tuned.glob(pattern):
-                shutil.copy(path, folder)
-
-    @cached_property
-    def sureness(self) -> SurenessOf:
-        """What the confidences of pages are the softmax of."""
-        if self.config.confidence != "learned":
-            return partial(sureness, kind=self.config.confidence)
-        learned = LearnedSureness(self.network)
-        if self.tuned:
-            learned.load(self.tuned)
-        return learned
-
-    @cached_property
-    def answer_end(self) -> int:
-        """The token that ends an answer: of several, the first that the chat template writes after one.
-
-        Raises:
-            UsageError: no token ends an answer.
-        """
-        if not self.ends:
-            raise UsageError(
-                f"{self.shown_as} has no end token, and answers could not learn to end: add eos_token_id to its config.json"
-            )
-        tokens = self.tokenizer.convert_ids_to_tokens(self.ends)
-        if len(tokens) == 1 or self.config.chat_template == "none":
-            return self.ends[0]
-        turns = [
-            {"role": "user", "content": "a text"},
-            {"role": "assistant", "content": "a summary"},
-        ]
-        text: str = self.tokenizer.apply_chat_template(turns, tokenize=False)
-        after = text.rpartition("a summary")[2]
-        places = {after.find(token): end for token, end in zip(tokens, self.ends, strict=True)}
-        places.pop(-1, None)
-        return places[min(places)] if places else self.ends[0]
-
-    @cached_property
-    def ends(self) -> list[int]:
-        """The tokens that end an answer: those on the checkpoint's card, else the tokenizer's."""
-        end_ids = self.network.generation_config.eos_token_id
-        stored_ids = read_config(self.folder).get("eos_token_id")
-        if self.folder.is_file():
-            # A GGUF file has no card.
-            end_ids = stored_ids
-        if end_ids is None:
-            end_ids = self.tokenizer.eos_token_id
-        entries = len(self.network.get_output_embeddings().weight)
-        for ids in (end_ids, stored_ids):
-            checkpoints.check_token_ids("eos_token_id", ids, entries, self.shown_as)
-        if end_ids is None:
-            return []
-        return end_ids if isinstance(end_ids, list) else [end_ids]
-
-    @cached_property
-    def parameters(self) -> int:
-        """The number of weights; shared ones are counted once."""
-        with checkpoints.reading_checkpoint(self.shown_as), torch.device("meta"):
-            return int(
-                transformers.AutoModelForCausalLM.from_config(self.described).num_parameters()
-            )
-
-    def count(self, messages: Sequence[Message]) -> int:
-        """Return the number of tokens of a prompt with the chat template."""
-        return len(chat_ids(self.tokenizer, messages, self.config))
-
-    def identity(self) -> dict[str, Any]:
-        """Return the digest of the checkpoint's files and its commit, in place of its name; also of the adapter."""
-        identity = checkpoints.checkpoint_identity(self.folder)
-        adapter = adapter_folder(self.config.adapter)
-        if adapter:
-            identity["adapter"] = checkpoints.model_digest(adapter)
-        return identity
-
-    def facts(self) -> dict[str, Any]:
-        """Return name, commit and size of the model."""
-        facts = checkpoints.checkpoint_facts(self.config.checkpoint, self.folder)
-        adapter = adapter_folder(self.config.adapter)
-        if adapter:
-            added = checkpoints.checkpoint_facts(self.config.adapter, adapter)["checkpoint"]
-            facts["checkpoint"] += f" + {added}"
-        return {"engine": "transformers", **facts, "parameters": self.parameters}
 
     def answer(self, requests: Sequence[Request], decoding: Decoding) -> Iterator[Answer]:
         """Yield the answers in order, about `decoding.batch_size` prompts at once; one answer if they are sampled."""

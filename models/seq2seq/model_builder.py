@@ -97,10 +97,7 @@ class Seq2SeqBuilder(ModelBuilder):
         folder = adapter_folder(self.config.adapter)
         if folder is None:
             return model
-        merged: PreTrainedModel = merge_adapter(
-            model, folder, f"model.adapter={self.config.adapter}"
-        )
-        return merged
+        return merge_adapter(model, folder, f"model.adapter={self.config.adapter}")
 
     def writer(
         self, tokenizer: PreTrainedTokenizerBase, folder: Path | None = None
