@@ -82,13 +82,15 @@ class ModelBuilder:
         for name, value in vars(self.config).items():
             if name in own_names and value is not None:
                 entries[name] = value
-        for stack in ("encoder", "decoder"):
+        width = encoder.hidden_size if encoder else dimension("d_model")
+        layers = encoder.num_hidden_layers if encoder else dimension("encoder_layers")
+        for stack, depth in (("encoder", layers), ("decoder", dimension("decoder_layers"))):
             entries[f"{stack}_ffn_dim"] = dimension("d_ff")
-            entries[f"{stack}_layers"] = dimension(f"{stack}_layers")
+            entries[f"{stack}_layers"] = depth
             entries[f"{stack}_attention_heads"] = dimension("num_heads")
         entries |= {
             "vocab_size": vocabulary,
-            "d_model": encoder.hidden_size if encoder else dimension("d_model"),
+            "d_model": width,
             "dropout": self.config.dropout,
             "scale_embedding": True,
             "pad_token_id": pad,
@@ -100,7 +102,6 @@ class ModelBuilder:
         if encoder:
             network = encoders.stored_entries(encoder)
             entries[encoders.ENTRY] = {"network": network, "start": [], "end": []}
-            entries["encoder_layers"] = encoder.num_hidden_layers
         model_config: PreTrainedConfig = kind(**entries | self.config.model_entries(multi_document))
         return model_config
 
