@@ -42,11 +42,11 @@ HEADING = (
 )
 SCORER = {"model": "ea", "scale": "extractive", "decode.extract_length": WORDS}
 SHORT = {  # what a pretrained encoder can do on one core
-    "train.max_steps": 150,
-    "train.warmup_steps": 15,
+    "train.max_steps": 120,
+    "train.warmup_steps": 12,
     "train.batch_size": 4,
     "train.scored_share": 0.1,
-    "train.eval_steps": 75,
+    "train.eval_steps": 60,
     "train.eval_examples": 10,
 }
 PRETRAINED_RATE = 3e-4

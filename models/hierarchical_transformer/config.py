@@ -1,9 +1,20 @@
 """Settings of the Hierarchical Transformer and the Flat Transformer (`model.*`)."""
 
 from dataclasses import dataclass, replace
-from typing import Annotated, Any, ClassVar
+from typing import Annotated, Any
 
-from longsumbench.core import Between, Count, Depth, Heads, OneOf, Text, TokenCount, Width, setting
+from longsumbench.core import (
+    Between,
+    Count,
+    Depth,
+    Heads,
+    OneOf,
+    Text,
+    TokenCount,
+    Width,
+    defaults_of,
+    setting,
+)
 from longsumbench.errors import UsageError
 from longsumbench.modeling.neural_config import NEURAL, RankedConfig
 from longsumbench.models.hierarchical_transformer.entities import available, pipeline_identity
@@ -15,7 +26,6 @@ GlobalLayers = Annotated[int, Between(0, 1_000)]
 _PAPER = "Hierarchical Transformer §4"
 # Default of the released code; the released checkpoint has 6, the default here.
 _OFFICIAL_DECODER_LAYERS = 1
-_WIDTH = 256
 
 
 @dataclass
@@ -23,12 +33,12 @@ class TransformerConfig(RankedConfig):
     """Settings that the hierarchical and the flat encoder-decoder share."""
 
     d_model: Width | None = setting(
-        None, "width; null: 256, or that of a pretrained encoder", source=_PAPER
+        256, "width; null, or the default: that of a pretrained encoder", source=_PAPER
     )
     d_ff: Width = setting(1024, "width of the feed-forward layers", source=_PAPER)
     num_heads: Heads = setting(8, "heads of every attention, and of pooling", "heads")
     encoder_layers: Depth | None = setting(
-        None, "depth of the encoder of single paragraphs; null: 5", "layers", _PAPER
+        5, "depth of the encoder of single paragraphs; null as d_model", "layers", _PAPER
     )
     decoder_layers: Depth | None = setting(
         None, "null: 6 (released checkpoint), or 1 (official default)", "layers"
@@ -39,16 +49,15 @@ class TransformerConfig(RankedConfig):
 
     capabilities = replace(NEURAL, gives_attention=True)
 
-    default_layers: ClassVar[int] = 5
-
     def model_entries(self, multi_document: bool) -> dict[str, Any]:
         """Return whether the model is as in the released code."""
         return {"official": self.fidelity == "official"}
 
     def __post_init__(self) -> None:
-        if not self.starts_from_encoder():
-            self.d_model = self.d_model or _WIDTH
-            self.encoder_layers = self.encoder_layers or self.default_layers
+        defaults, has_encoder = defaults_of(type(self)), self.starts_from_encoder()
+        for name in ("d_model", "encoder_layers"):
+            if vars(self)[name] in (None, defaults[name]):  # not given
+                setattr(self, name, None if has_encoder else defaults[name])
         super().__post_init__()
         if self.decoder_layers is None:
             self.decoder_layers = _OFFICIAL_DECODER_LAYERS if self.fidelity == "official" else 6
@@ -130,9 +139,10 @@ class FlatTransformerConfig(TransformerConfig):
     input_length: TokenCount = setting(
         800, "longest input", "tokens", "Hierarchical Transformer, Table 2", decides="units"
     )
-    encoder_layers: Depth | None = setting(None, "depth of the encoder; null: 6", "layers", _PAPER)
+    encoder_layers: Depth | None = setting(
+        6, "depth of the encoder; null as d_model", "layers", _PAPER
+    )
     encoder_lengths = ("input_length", "test_input_length")
-    default_layers = 6
 
     def model_entries(self, multi_document: bool) -> dict[str, Any]:
         """Return that the model has no global layers, and positions of tokens alone."""

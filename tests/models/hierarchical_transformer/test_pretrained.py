@@ -62,16 +62,17 @@ def test_ranks_are_added_to_what_the_encoder_says(tmp_path: Path) -> None:
 
 def test_sizes_are_the_papers_or_the_encoders(tmp_path: Path) -> None:
     """Without an encoder d is 256, with 5 local layers, or 6 of the Flat Transformer; an encoder has its own."""
-    sizes = [
-        (kind().d_model, kind().encoder_layers)
-        for kind in (HierarchicalTransformerConfig, FlatTransformerConfig)
-    ]
+    kinds = (HierarchicalTransformerConfig, FlatTransformerConfig)
+    sizes = []
+    for kind in kinds:
+        settings = kind(d_model=None)
+        sizes.append((settings.d_model, settings.encoder_layers))
     assert sizes == [(256, 5), (256, 6)]
     start = write_encoder(tmp_path / "start")
     for settings, message in (
         ({"paragraph_length": 23}, r"model\.paragraph_length=23: .* only 22"),
         ({"pooling_heads": 3}, r"d_model=32 cannot be shared equally by model\.pooling_heads=3"),
-        ({"d_model": 256}, r"d_model=256, but .* has 32"),
+        ({"d_model": 48}, r"d_model=48, but .* has 32"),
     ):
         with pytest.raises(UsageError, match=message):
             fitted(NAMES[0], tmp_path / "cache", start, **settings)
