@@ -43,6 +43,10 @@ class TransformerConfig(RankedConfig):
     decoder_layers: Depth | None = setting(
         None, "null: 6 (released checkpoint), or 1 (official default)", "layers"
     )
+    init: Text = setting(
+        "random",
+        "random, a checkpoint of this system, or an encoder of transformers (hub name or folder)",
+    )
     fidelity: _NormOrder = setting(
         "paper", "paper (post-norm) | official (pre-norm), see the card", decides="units"
     )

@@ -60,7 +60,10 @@ class EA(NeuralSystem):
         if recipe.only == "all":
             return None
         self.model.requires_grad_(False)
-        self.model.model.encoder.requires_grad_(True)
+        encoder = self.model.model.encoder
+        encoder.requires_grad_(True)
+        # with a pretrained encoder, which has its own, only the decoder uses these
+        encoder.embed_tokens.requires_grad_(encoder.pretrained is None)
         draw = partial(networks.draw_units, share=recipe.scored_share)
         return Objective(self.model.score_alone, mean_over="num_proxy_labels", draw=draw)
 
