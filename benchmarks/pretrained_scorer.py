@@ -101,7 +101,7 @@ def label_of(row: SeedGroup) -> str:
 
 def is_pretrained(row: SeedGroup) -> bool:
     """Return True for the scorer that starts from a pretrained encoder."""
-    return row.first.config.model.get("init", "random") != "random"
+    return str(row.first.config.model.get("init", "random")) != "random"
 
 
 def table_of(block: ComparableRows, scores: ScoresOfRuns) -> Table:

@@ -110,13 +110,14 @@ class NeuralConfig(core.SystemConfig):
 
     def _check_sizes(self, width: int, layers: int) -> None:
         """Check the settings against the width and the depth of a pretrained encoder."""
-        for name, size in (("d_model", width), ("encoder_layers", layers)):
-            given = vars(self)[name]
-            if given not in (None, size):
-                remedy = f"leave it out, or, if a scale sets it, add model.{name}=null"
-                raise UsageError(
-                    f"model.{name}={given}, but model.init={self.init} has {size}: {remedy}"
-                )
+        sizes, given = {"d_model": width, "encoder_layers": layers}, vars(self)
+        unlike = [name for name, size in sizes.items() if given[name] not in (None, size)]
+        if unlike:
+            name, nulls = unlike[0], " ".join(f"model.{name}=null" for name in unlike)
+            remedy = f"leave it out, or, if a scale sets it, add {nulls}"
+            raise UsageError(
+                f"model.{name}={given[name]}, but model.init={self.init} has {sizes[name]}: {remedy}"
+            )
         self.check_width(width)
 
     def __post_init__(self) -> None:

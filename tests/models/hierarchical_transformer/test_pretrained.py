@@ -62,12 +62,10 @@ def test_ranks_are_added_to_what_the_encoder_says(tmp_path: Path) -> None:
 
 def test_sizes_are_the_papers_or_the_encoders(tmp_path: Path) -> None:
     """Without an encoder d is 256, with 5 local layers, or 6 of the Flat Transformer; an encoder has its own."""
-    kinds = (HierarchicalTransformerConfig, FlatTransformerConfig)
-    sizes = []
-    for kind in kinds:
-        settings = kind(d_model=None)
-        sizes.append((settings.d_model, settings.encoder_layers))
-    assert sizes == [(256, 5), (256, 6)]
+    hierarchical = HierarchicalTransformerConfig(d_model=None)
+    flat = FlatTransformerConfig(encoder_layers=None)
+    assert (hierarchical.d_model, hierarchical.encoder_layers) == (256, 5)
+    assert (flat.d_model, flat.encoder_layers) == (256, 6)
     start = write_encoder(tmp_path / "start")
     for settings, message in (
         ({"paragraph_length": 23}, r"model\.paragraph_length=23: .* only 22"),
