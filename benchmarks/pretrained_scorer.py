@@ -21,7 +21,7 @@ from real_systems import PUBLISHED, publish
 
 from longsumbench.leaderboards.seed_groups import ScoresOfRuns, SeedGroup, compare_groups
 from longsumbench.leaderboards.significance import (
-    UNDISTINGUISHED,
+    DISTINGUISHED,
     ComparableRows,
     judge_differences,
 )
@@ -107,7 +107,7 @@ def is_pretrained(row: SeedGroup) -> bool:
 def table_of(block: ComparableRows, scores: ScoresOfRuns) -> Table:
     """Return the rows, best first, with the differences of the pretrained scorer from them.
 
-    These are tested together (Holm); ≈ marks one that is not distinguished from 0.
+    These are tested together (Holm); ≈ marks one that is not shown to differ from 0.
     """
     (scorer,) = [row for row in block.rows if is_pretrained(row)]
     pairs = {}
@@ -126,7 +126,7 @@ def table_of(block: ComparableRows, scores: ScoresOfRuns) -> Table:
         cells.append(f"{recall.mean:.0f}" if recall else "")
         gap, difference = judged.get(row.key), ""
         if gap is not None:
-            mark = " ≈" if gap.outcome == UNDISTINGUISHED else ""
+            mark = "" if gap.outcome == DISTINGUISHED else " ≈"
             difference = f"{gap.mean:+.1f}{mark} ({gap.low:+.1f} to {gap.high:+.1f})"
         lines.append((*cells, difference))
     return Table(PAGE, HEADING, lines)
