@@ -29,6 +29,7 @@ SCALE, SEEDS = "extractive", 5
 MEASURES = ("rouge1", "rougeLsum")
 BASELINES = ("lead", "random", "lexrank", "ranker redundancy=0.3")
 SCORERS = ("ea", "seal")
+PRETRAINED = "pretrained_aclsum"
 
 
 @dataclass(frozen=True)
@@ -80,6 +81,8 @@ def read_comparisons(results: Results) -> list[Comparison]:
     """Return the comparison of each dataset with scorers on all seeds, sorted by name."""
     compared = []
     for dataset in sorted(results.datasets()):
+        if dataset == PRETRAINED:  # benchmarks/pretrained_scorer.py has its table
+            continue
         records = list(results.records(dataset))
         for block in comparable_rows(records):
             found = Comparison(dataset, block.rows, read_all_scores(results, block.records()))

@@ -24,6 +24,7 @@ from longsumbench.cache.artifacts import user_cache
 from longsumbench.errors import DataError, UsageError
 from longsumbench.files import BadFile, as_type, digest, read_json, replaced_file
 from longsumbench.modeling import checkpoints
+from longsumbench.modeling.encoders import encoder_config
 from longsumbench.modeling.ranking import check_title, lexrank_of_vectors
 
 if TYPE_CHECKING:
@@ -151,10 +152,7 @@ class SentenceEncoder:
         """The tokenizer, the network, and the most tokens of a text, with special tokens."""
         from transformers import AutoModel
 
-        config = checkpoints.load_config(AutoModel, self.folder, self.shown_as)
-        if config.is_encoder_decoder or checkpoints.is_language_model(config):
-            kind = f"a model that writes text ('{config.model_type}')"
-            raise UsageError(f"{self.shown_as} is {kind}: give an encoder of sentences")
+        encoder_config(self.folder, self.shown_as)
         # The encoder's own pooler is not used.
         tokenizer, network = checkpoints.load_with_tokenizer(
             AutoModel, self.folder, self.shown_as, may_lack="pooler"

@@ -4,16 +4,24 @@ from dataclasses import fields
 from pathlib import Path
 from typing import Any
 
-from transformers import PreTrainedConfig, PreTrainedModel, PreTrainedTokenizerBase
+import torch
+from transformers import (
+    AutoConfig,
+    AutoModel,
+    PreTrainedConfig,
+    PreTrainedModel,
+    PreTrainedTokenizerBase,
+)
 
 from longsumbench.core import TRAINED_TOKENIZERS, FitContext, names_deciding, read_checkpoint
 from longsumbench.errors import DataError, UsageError
-from longsumbench.modeling import checkpoints, tokenizer as tokenization
-from longsumbench.modeling.checkpoint_files import FETCH_AGAIN
+from longsumbench.modeling import checkpoints, encoders, tokenizer as tokenization
+from longsumbench.modeling.checkpoint_files import FETCH_AGAIN, read_config
 from longsumbench.modeling.generation import check_special_tokens
 from longsumbench.modeling.neural_config import NeuralConfig
 from longsumbench.modeling.nn.device import check_memory
 from longsumbench.modeling.nn.initialization import xavier
+from longsumbench.modeling.nn.pretrained_encoder import PretrainedEncoder
 from longsumbench.modeling.unit_reader import UnitReader
 
 _FREE = {
@@ -43,6 +51,8 @@ class ModelBuilder:
         tokenizer = reader.tokenizer
         special = tokenizer.pad_token_id, tokenizer.bos_token_id, tokenizer.eos_token_id
         config = self.model_config(len(tokenizer), special, reader.multi_document)
+        if stored := getattr(config, encoders.ENTRY, None):
+            stored["start"], stored["end"] = tokenization.special_tokens(tokenizer)
         model: PreTrainedModel = self.Model(config)
         xavier(model, config.d_model)
         return model
@@ -61,6 +71,7 @@ class ModelBuilder:
             multi_document: True if the training texts have several documents each.
         """
         kind: Any = self.Model.config_class
+        encoder = self.initial_encoder()
         dimension, (pad, start, end) = self.config.dimension, special
         library: Any = next(
             base for base in kind.__mro__ if base.__module__.startswith("transformers.")
@@ -71,13 +82,15 @@ class ModelBuilder:
         for name, value in vars(self.config).items():
             if name in own_names and value is not None:
                 entries[name] = value
-        for stack in ("encoder", "decoder"):
+        width = encoder.hidden_size if encoder else dimension("d_model")
+        layers = encoder.num_hidden_layers if encoder else dimension("encoder_layers")
+        for stack, depth in (("encoder", layers), ("decoder", dimension("decoder_layers"))):
             entries[f"{stack}_ffn_dim"] = dimension("d_ff")
-            entries[f"{stack}_layers"] = dimension(f"{stack}_layers")
+            entries[f"{stack}_layers"] = depth
             entries[f"{stack}_attention_heads"] = dimension("num_heads")
         entries |= {
             "vocab_size": vocabulary,
-            "d_model": dimension("d_model"),
+            "d_model": width,
             "dropout": self.config.dropout,
             "scale_embedding": True,
             "pad_token_id": pad,
@@ -86,16 +99,32 @@ class ModelBuilder:
             "forced_eos_token_id": None,
             "decoder_start_token_id": pad if start is None else start,
         }
+        if encoder:
+            network = encoders.stored_entries(encoder)
+            entries[encoders.ENTRY] = {"network": network, "start": [], "end": []}
         model_config: PreTrainedConfig = kind(**entries | self.config.model_entries(multi_document))
         return model_config
+
+    def initial_encoder(self) -> PreTrainedConfig | None:
+        """Return the configuration of the pretrained encoder in `model.init`; None: the model has its own layers."""
+        config = self.config
+        if not config.encoder_lengths:
+            return None
+        folder = config.initial_folder()
+        if folder is None:
+            return None
+        if config.starts_from_encoder():
+            return encoders.encoder_config(folder, f"model.init={config.init}")
+        stored = read_config(folder).get(encoders.ENTRY)
+        return AutoConfig.for_model(**stored["network"]) if stored else None
 
     def blank_model(
         self, special: tuple[int, int | None, int], multi_document: bool = False
     ) -> PreTrainedModel:
         """Return the model without a tokenizer and with any weights, to count what it costs; as `model_config`."""
-        model: PreTrainedModel = self.Model(
-            self.model_config(self.config.vocabulary_size, special, multi_document)
-        )
+        encoder = self.initial_encoder()
+        vocabulary = encoder.vocab_size if encoder else self.config.vocabulary_size
+        model: PreTrainedModel = self.Model(self.model_config(vocabulary, special, multi_document))
         return model
 
     def initial_model(self, reader: UnitReader) -> PreTrainedModel:
@@ -108,7 +137,9 @@ class ModelBuilder:
         folder = self.config.initial_folder()
         check_memory(lambda: self.build(reader), f"model={self.config.name}")
         model = self.build(reader)
-        if folder:
+        if folder and self.config.starts_from_encoder():
+            self._load_encoder(model, folder)
+        elif folder:
             _, initial = self.open(folder)
             entries, initial_entries = model.config.to_dict(), initial.config.to_dict()
             free = names_deciding(self.config, "labels", "use") | self.config.free_entries | _FREE
@@ -121,10 +152,48 @@ class ModelBuilder:
             model.load_state_dict(initial.state_dict())
         return model
 
+    def _load_encoder(self, model: Any, folder: Path) -> None:
+        """Load the weights of a pretrained encoder; a decoder as wide as its embeddings starts from these."""
+        network = checkpoints.load_network(
+            AutoModel,
+            folder,
+            f"model.init={self.config.init}",
+            may_lack="pooler",
+            other_heads=True,
+            dtype=torch.float32,
+        )
+        model.model.encoder.pretrained.network.load_state_dict(network.state_dict(), strict=False)
+        words = network.get_input_embeddings().weight
+        table = model.get_input_embeddings().weight
+        if words.shape[1] == table.shape[1]:
+            count = min(len(words), len(table))
+            table.data[:count] = words.data[:count]
+
+    def _encoder_tokenizer(self, folder: Path) -> PreTrainedTokenizerBase:
+        """Load the tokenizer of a pretrained encoder, and check that the encoder reads units as long as the settings."""
+        encoder = self.initial_encoder()
+        assert encoder is not None
+        tokenizer = tokenization.load_tokenizer(folder)
+        checkpoints.check_vocabulary(
+            tokenizer, encoder.vocab_size, f"model.init={self.config.init}"
+        )
+        start, end = tokenization.special_tokens(tokenizer)
+        with torch.device("meta"):
+            blank = PretrainedEncoder(encoders.stored_entries(encoder), start, end, 0)
+        for name in self.config.encoder_lengths:
+            length = vars(self.config)[name] or 0
+            if length > blank.longest:
+                raise UsageError(
+                    f"model.{name}={length}: model.init={self.config.init} reads only {blank.longest} tokens at once"
+                )
+        return tokenizer
+
     def tokenizer(self, context: FitContext) -> PreTrainedTokenizerBase:
         """Return the initial checkpoint's tokenizer; without one, train or load what `model.tokenizer` names."""
         kind, size = self.config.tokenizer, self.config.vocabulary_size
         if folder := self.config.initial_folder():
+            if self.config.starts_from_encoder():
+                return self._encoder_tokenizer(folder)
             return self.open(folder)[0]
         if kind in TRAINED_TOKENIZERS:
             assert context.train is not None

@@ -45,6 +45,8 @@ class NeuralConfig(core.SystemConfig):
     sizes: ClassVar[Mapping[str, Mapping[str, int]]] = {}
     # entries of the model's configuration that the weights do not depend on, besides settings that say so
     free_entries: ClassVar[frozenset[str]] = frozenset()
+    # settings that limit what a pretrained encoder reads at once; empty: the system cannot start from one
+    encoder_lengths: ClassVar[tuple[str, ...]] = ()
     decided_by = frozenset({"seed", "train", "decode"})
 
     @property
@@ -86,8 +88,37 @@ class NeuralConfig(core.SystemConfig):
         """
         if self.init == "random":
             return None
+        if self.starts_from_encoder():
+            from longsumbench.modeling import checkpoints, encoders
+
+            folder = checkpoints.model_folder(self.init, "model.init")
+            encoder = encoders.encoder_config(folder, f"model.init={self.init}")
+            self._check_sizes(encoder.hidden_size, encoder.num_hidden_layers)
+            return folder
         core.read_checkpoint(Path(self.init), type(self))
         return Path(self.init)
+
+    def starts_from_encoder(self) -> bool:
+        """Return True if `init` names an encoder of transformers, not a checkpoint of the suite."""
+        if self.init == "random" or not self.encoder_lengths:
+            return False
+        try:
+            core.read_saved(Path(self.init))
+        except UsageError:
+            return True
+        return False
+
+    def _check_sizes(self, width: int, layers: int) -> None:
+        """Check the settings against the width and the depth of a pretrained encoder."""
+        sizes, given = {"d_model": width, "encoder_layers": layers}, vars(self)
+        unlike = [name for name, size in sizes.items() if given[name] not in (None, size)]
+        if unlike:
+            name, nulls = unlike[0], " ".join(f"model.{name}=null" for name in unlike)
+            remedy = f"leave it out, or, if a scale sets it, add {nulls}"
+            raise UsageError(
+                f"model.{name}={given[name]}, but model.init={self.init} has {sizes[name]}: {remedy}"
+            )
+        self.check_width(width)
 
     def __post_init__(self) -> None:
         """Check the settings of a network that is trained from scratch, with sinusoidal positions.
@@ -95,13 +126,22 @@ class NeuralConfig(core.SystemConfig):
         Raises:
             UsageError: a value is invalid.
         """
-        width, heads = self.dimension("d_model"), self.dimension("num_heads")
         if self.tokenizer in core.TRAINED_TOKENIZERS:
             core.check_minimum(
                 "model.vocabulary_size",
                 self.vocabulary_size,
                 core.TRAINED_TOKENIZERS[self.tokenizer],
             )
+        if not self.starts_from_encoder():
+            self.check_width(self.dimension("d_model"))
+
+    def check_width(self, width: int) -> None:
+        """Check that heads and sinusoidal positions can share the width of the network.
+
+        Raises:
+            UsageError: they cannot.
+        """
+        heads = self.dimension("num_heads")
         if width % heads:
             raise UsageError(
                 f"model.d_model={width} cannot be shared equally by model.num_heads={heads}"

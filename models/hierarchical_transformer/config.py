@@ -3,7 +3,18 @@
 from dataclasses import dataclass, replace
 from typing import Annotated, Any
 
-from longsumbench.core import Between, Count, Depth, Heads, OneOf, Text, TokenCount, Width, setting
+from longsumbench.core import (
+    Between,
+    Count,
+    Depth,
+    Heads,
+    OneOf,
+    Text,
+    TokenCount,
+    Width,
+    defaults_of,
+    setting,
+)
 from longsumbench.errors import UsageError
 from longsumbench.modeling.neural_config import NEURAL, RankedConfig
 from longsumbench.models.hierarchical_transformer.entities import available, pipeline_identity
@@ -21,14 +32,20 @@ _OFFICIAL_DECODER_LAYERS = 1
 class TransformerConfig(RankedConfig):
     """Settings that the hierarchical and the flat encoder-decoder share."""
 
-    d_model: Width = setting(256, "width", source=_PAPER)
+    d_model: Width | None = setting(
+        256, "width; null, or the default: that of a pretrained encoder", source=_PAPER
+    )
     d_ff: Width = setting(1024, "width of the feed-forward layers", source=_PAPER)
     num_heads: Heads = setting(8, "heads of every attention, and of pooling", "heads")
-    encoder_layers: Depth = setting(
-        5, "depth of the encoder of single paragraphs", "layers", _PAPER
+    encoder_layers: Depth | None = setting(
+        5, "depth of the encoder of single paragraphs; null as d_model", "layers", _PAPER
     )
     decoder_layers: Depth | None = setting(
         None, "null: 6 (released checkpoint), or 1 (official default)", "layers"
+    )
+    init: Text = setting(
+        "random",
+        "random, a checkpoint of this system, or an encoder of transformers (hub name or folder)",
     )
     fidelity: _NormOrder = setting(
         "paper", "paper (post-norm) | official (pre-norm), see the card", decides="units"
@@ -41,6 +58,10 @@ class TransformerConfig(RankedConfig):
         return {"official": self.fidelity == "official"}
 
     def __post_init__(self) -> None:
+        defaults, has_encoder = defaults_of(type(self)), self.starts_from_encoder()
+        for name in ("d_model", "encoder_layers"):
+            if vars(self)[name] in (None, defaults[name]):  # not given
+                setattr(self, name, None if has_encoder else defaults[name])
         super().__post_init__()
         if self.decoder_layers is None:
             self.decoder_layers = _OFFICIAL_DECODER_LAYERS if self.fidelity == "official" else 6
@@ -80,6 +101,7 @@ class HierarchicalTransformerConfig(TransformerConfig):
         "en_core_web_sm", "finds entities: a package or a folder", decides="units"
     )
 
+    encoder_lengths = ("paragraph_length",)
     # The attention to paragraphs is evidence, and chooses sentences to copy.
     capabilities = replace(TransformerConfig.capabilities, keeps_evidence=True, extracts=True)
 
@@ -90,15 +112,9 @@ class HierarchicalTransformerConfig(TransformerConfig):
         return {**super().reading_identity(), **spacy}
 
     def __post_init__(self) -> None:
-        super().__post_init__()
         if self.pooling_heads is None:
             self.pooling_heads = self.num_heads
-        if self.d_model % self.pooling_heads:
-            problem = f"cannot be shared equally by model.pooling_heads={self.pooling_heads}"
-            raise UsageError(f"model.d_model={self.d_model} {problem}")
-        if self.paragraph_positions and self.d_model % 4:
-            reason = "half of it encodes the paragraph's rank, with as many sines as cosines"
-            raise UsageError(f"model.d_model={self.d_model} is not a multiple of 4: {reason}")
+        super().__post_init__()
         if self.graph != "none" and not self.global_layers:
             raise UsageError(
                 f"model.graph={self.graph} needs a global layer, but model.global_layers=0"
@@ -106,6 +122,17 @@ class HierarchicalTransformerConfig(TransformerConfig):
         if self.entities == "auto":
             uses_spacy = self.graph == "discourse" and available(self.spacy_model)
             self.entities = "spacy" if uses_spacy else "capitals"
+
+    def check_width(self, width: int) -> None:
+        """As NeuralConfig, also for the heads of pooling and the positions of ranks."""
+        super().check_width(width)
+        assert self.pooling_heads is not None
+        if width % self.pooling_heads:
+            problem = f"cannot be shared equally by model.pooling_heads={self.pooling_heads}"
+            raise UsageError(f"model.d_model={width} {problem}")
+        if self.paragraph_positions and width % 4:
+            reason = "half of it encodes the paragraph's rank, with as many sines as cosines"
+            raise UsageError(f"model.d_model={width} is not a multiple of 4: {reason}")
 
 
 @dataclass
@@ -116,7 +143,10 @@ class FlatTransformerConfig(TransformerConfig):
     input_length: TokenCount = setting(
         800, "longest input", "tokens", "Hierarchical Transformer, Table 2", decides="units"
     )
-    encoder_layers: Depth = setting(6, "depth of the encoder", "layers", _PAPER)
+    encoder_layers: Depth | None = setting(
+        6, "depth of the encoder; null as d_model", "layers", _PAPER
+    )
+    encoder_lengths = ("input_length", "test_input_length")
 
     def model_entries(self, multi_document: bool) -> dict[str, Any]:
         """Return that the model has no global layers, and positions of tokens alone."""

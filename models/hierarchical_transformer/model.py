@@ -50,10 +50,14 @@ class HierarchicalTransformerModelConfig(PegasusConfig):
     paragraph_positions: bool = True
     official: bool = False
     label_smoothing: float = 0.0
+    pretrained_encoder: dict[str, Any] | None = None  # arguments of `PretrainedEncoder`
 
 
 class HierarchicalEncoder(InitializesModules, UnitEncoder):
-    """As UnitEncoder, except: global layers follow, and positions include the paragraph's rank (Eqs. 7–10)."""
+    """As UnitEncoder, except: global layers follow, and positions include the paragraph's rank (Eqs. 7–10).
+
+    The rank's positions are added to the states of a pretrained encoder, which has positions of tokens.
+    """
 
     padding = _PADDING
 
@@ -64,10 +68,19 @@ class HierarchicalEncoder(InitializesModules, UnitEncoder):
             for _ in range(config.global_layers)
         )
         # It follows the global layers.
-        self.last_norm = self.layer_norm
-        self.layer_norm = nn.Identity()
-        width = config.d_model // 2 if config.paragraph_positions else config.d_model
+        self.last_norm = nn.LayerNorm(config.d_model) if config.official else nn.Identity()
+        if self.pretrained is None:
+            self.layer_norm = nn.Identity()
+        joins_ranks = config.paragraph_positions and self.pretrained is None
+        width = config.d_model // 2 if joins_ranks else config.d_model
         self.embed_positions = SinusoidalPositions(width, interleaved=True)
+
+    def states(self, input_ids: Tensor, mask: Tensor, places: Tensor) -> Tensor:
+        """Return the states of paragraphs: [r, L], [r, L], [r] → [r, L, D]."""
+        states = super().states(input_ids, mask, places)
+        if self.pretrained is None or not self.config.paragraph_positions:
+            return states
+        return states + self.ranks(places)[:, None]
 
     def embed(self, input_ids: Tensor, places: Tensor) -> Tensor:
         """Return scaled embeddings with positions: [r, L], [r] → [r, L, D]."""
@@ -79,9 +92,15 @@ class HierarchicalEncoder(InitializesModules, UnitEncoder):
         tokens = self.embed_positions.upto(length)
         if not self.config.paragraph_positions:
             return tokens
-        ranks = self.embed_positions.upto(int(on_host(places).max()) + 1)[places]  # [r, D/2]
-        halves = ranks[:, None].expand(-1, length, -1), tokens.expand(len(places), -1, -1)
+        halves = (
+            self.ranks(places)[:, None].expand(-1, length, -1),
+            tokens.expand(len(places), -1, -1),
+        )
         return torch.cat(halves[::-1] if self.config.official else halves, -1)
+
+    def ranks(self, places: Tensor) -> Tensor:
+        """Return the positions of ranks: [r] → [r, D/2], or [r, D] with a pretrained encoder."""
+        return self.embed_positions.upto(int(on_host(places).max()) + 1)[places]
 
     def forward(
         self, input_ids: Tensor, unit_mask: Tensor, unit_graph: Tensor | None = None, **kwargs: Any

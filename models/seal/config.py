@@ -1,7 +1,7 @@
 """Settings of the SEAL family (`model.*`)."""
 
 from dataclasses import dataclass, replace
-from typing import Annotated, Any
+from typing import Annotated, Any, ClassVar
 
 from longsumbench.core import (
     Between,
@@ -79,9 +79,13 @@ class FamilyConfig(NeuralConfig):
     vocabulary_size: VocabularySize = setting(
         32_776, "size of a trained tokenizer's vocabulary", "entries", "SEAL §3"
     )
-    init: Text = setting("random", "random, or the folder of a checkpoint of this system")
+    init: Text = setting(
+        "random",
+        "random, a checkpoint of this system, or an encoder of transformers (hub name or folder)",
+    )
     sizes = _SIZES
     free_entries = frozenset({"max_position_embeddings"})  # sinusoids are computed
+    encoder_lengths: ClassVar[tuple[str, ...]] = ("snippet_length",)
     capabilities = replace(NEURAL, gives_attention=True)
 
     def model_entries(self, multi_document: bool) -> dict[str, Any]:
@@ -103,6 +107,7 @@ class TruncConfig(FamilyConfig):
     rank_checkpoint: Text | None = setting(
         None, "sentence encoder of an embedding ranker: folder or hub name", decides="units"
     )
+    encoder_lengths = ("input_length",)
 
 
 @dataclass
@@ -125,6 +130,7 @@ class CAConfig(FamilyConfig):
     max_documents: Documents = setting(
         128, "most groups of several documents; the rest joins the last", decides="units"
     )
+    encoder_lengths = ()  # its learned vectors go through the layers with the tokens
 
     def model_entries(self, multi_document: bool) -> dict[str, Any]:
         """Return the number of positions, and of vectors of a group."""
@@ -204,6 +210,7 @@ class SealConfig(EAConfig):
         96, "length of a segment of the output", "tokens", "SEAL, Table 4: arXiv", decides="labels"
     )
 
+    encoder_lengths = ("snippet_length", "segment_length")
     # Every segment has another memory.
     capabilities = replace(EAConfig.capabilities, gives_attention=False)
 

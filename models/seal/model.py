@@ -42,6 +42,7 @@ class TruncModelConfig(PegasusConfig):
     activation_function: str = "relu"
     norm: str = "pre"
     label_smoothing: float = 0.0
+    pretrained_encoder: dict[str, Any] | None = None  # arguments of `PretrainedEncoder`
 
 
 @strict

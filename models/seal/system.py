@@ -5,16 +5,18 @@ from functools import partial
 from typing import Any
 
 import torch
-from torch import Tensor
+from torch import Tensor, nn
+from transformers import PreTrainedModel
 
 from longsumbench.core import Decoding, Evidence, Example, Recipe
 from longsumbench.modeling.checkpoints import check_finite
 from longsumbench.modeling.extraction import ScoredSpans, score_spans
 from longsumbench.modeling.generation import GeneratedText, ranked_search, text_batch
+from longsumbench.modeling.model_builder import ModelBuilder
 from longsumbench.modeling.neural_system import NeuralSystem
 from longsumbench.modeling.nn.device import choose_device
 from longsumbench.modeling.training.trainer import Objective
-from longsumbench.modeling.unit_reader import collate_units
+from longsumbench.modeling.unit_reader import UnitReader, collate_units
 from longsumbench.modeling.units import Units
 from longsumbench.models.seal import model as networks
 from longsumbench.models.seal.config import CAConfig, EAConfig, SealConfig, TruncConfig
@@ -33,17 +35,35 @@ class CA(NeuralSystem):
     Config, Reader, Model = CAConfig, CAReader, networks.CAForConditionalGeneration
 
 
+class ScorerBuilder(ModelBuilder):
+    """As ModelBuilder, except: with a pretrained encoder, all scores start at 0.
+
+    A pretrained encoder learns at a small rate, at which random scores would take hundreds of steps to disappear.
+    """
+
+    def initial_model(self, reader: UnitReader) -> PreTrainedModel:
+        """Return the model that training starts from; errors are those of ModelBuilder."""
+        model = super().initial_model(reader)
+        if self.config.starts_from_encoder():
+            nn.init.zeros_(model.model.encoder.scorer.score.weight)
+        return model
+
+
 class EA(NeuralSystem):
     """EA: snippets encoded alone and scored; the decoder attends to the best ones (SEAL §3.4)."""
 
     Config, Reader, Model = EAConfig, EAReader, networks.EAForConditionalGeneration
+    Builder = ScorerBuilder
 
     def objective(self, recipe: Recipe) -> Objective | None:
         """Return the loss l_e if the scorer is trained alone, with the encoder; the decoder then stays as it is."""
         if recipe.only == "all":
             return None
         self.model.requires_grad_(False)
-        self.model.model.encoder.requires_grad_(True)
+        encoder = self.model.model.encoder
+        encoder.requires_grad_(True)
+        # with a pretrained encoder, which has its own, only the decoder uses these
+        encoder.embed_tokens.requires_grad_(encoder.pretrained is None)
         draw = partial(networks.draw_units, share=recipe.scored_share)
         return Objective(self.model.score_alone, mean_over="num_proxy_labels", draw=draw)
 

@@ -12,11 +12,13 @@ from torch import Tensor, nn
 from torch.nn import functional as F
 from torch.utils.checkpoint import checkpoint
 from transformers import PegasusConfig
+from transformers.modeling_layers import GradientCheckpointingLayer
 from transformers.models.pegasus.modeling_pegasus import PegasusEncoder
 
 from longsumbench.modeling.nn.device import on_host, to_device
 from longsumbench.modeling.nn.masks import attention_mask, never_empty
 from longsumbench.modeling.nn.positions import SinusoidalPositions
+from longsumbench.modeling.nn.pretrained_encoder import PretrainedEncoder
 from longsumbench.modeling.nn.transformer_layer import TransformerLayer, dropout
 
 # padded tokens encoded together: enough for full speed, few enough for the processor's cache
@@ -72,6 +74,8 @@ class UnitEncoder(PegasusEncoder):
     units.
 
     With `norm_first`, norms precede the sub-layers, and one more follows the last layer; else norms follow sub-layers.
+    A pretrained encoder can read the units in place of embeddings and layers. A new norm follows it, because its states
+    have another scale than those of the layers.
     """
 
     main_input_name = "input_ids"
@@ -82,10 +86,12 @@ class UnitEncoder(PegasusEncoder):
     def __init__(self, config: PegasusConfig, norm_first: bool = True) -> None:
         super().__init__(config)
         self.embed_positions = SinusoidalPositions(config.d_model)
-        self.layers = nn.ModuleList(
-            TransformerLayer(config, norm_first) for _ in range(config.encoder_layers)
-        )
-        if not norm_first:
+        self.pretrained: PretrainedEncoder | None = None
+        if entries := getattr(config, "pretrained_encoder", None):
+            self.pretrained = PretrainedEncoder(**entries, pad=config.pad_token_id)
+        own_layers = 0 if self.pretrained else config.encoder_layers
+        self.layers = nn.ModuleList(TransformerLayer(config, norm_first) for _ in range(own_layers))
+        if not (norm_first or self.pretrained):
             self.layer_norm = nn.Identity()
 
     def forward(self, input_ids: Tensor, unit_mask: Tensor, **kwargs: Any) -> Memory:
@@ -138,8 +144,15 @@ class UnitEncoder(PegasusEncoder):
         Returns:
             States of the real tokens [n, D], number of tokens of each unit [r] on the CPU, pooled units [r, P].
         """
-        states = self.run_layers(self.embed(input_ids, places), mask)
+        states = self.states(input_ids, mask, places)
         return real_rows(states, mask), on_host(mask).sum(-1), self.pool(states, mask)
+
+    def states(self, input_ids: Tensor, mask: Tensor, places: Tensor) -> Tensor:
+        """Return the states of units: [r, L], [r, L], [r] → [r, L, D]."""
+        if self.pretrained is None:
+            return self.run_layers(self.embed(input_ids, places), mask)
+        normed: Tensor = self.layer_norm(self.pretrained(input_ids, mask))
+        return normed
 
     def pool(self, states: Tensor, mask: Tensor) -> Tensor:
         """Return one vector for each unit: [r, L, D], [r, L] → [r, P]; by default P is 0."""
@@ -173,8 +186,9 @@ class UnitEncoder(PegasusEncoder):
     def _read(
         self, input_ids: Tensor, mask: Tensor, places: Tensor, by_layer: bool
     ) -> tuple[Tensor, Tensor, Tensor]:
-        for layer in cast(list[TransformerLayer], list(self.layers)):
-            layer.gradient_checkpointing = by_layer
+        for layer in (self.pretrained or self.layers).modules():
+            if isinstance(layer, GradientCheckpointingLayer):
+                layer.gradient_checkpointing = by_layer
         return self.read(input_ids, mask, places)
 
     def _read_again(

@@ -20,6 +20,8 @@ from torch import Tensor
 from transformers import (
     BartForConditionalGeneration,
     BartModel,
+    MBartConfig,
+    MBartModel,
     T5Config,
     T5ForConditionalGeneration,
 )
@@ -179,6 +181,14 @@ def t5(folder: Path) -> Path:
     return folder
 
 
+def mbart(folder: Path) -> Path:
+    """Write a tiny mBART, whose norms precede the sub-layers."""
+    layers = {"encoder_layers": 1, "decoder_layers": 1}
+    heads = {"encoder_attention_heads": 2, "decoder_attention_heads": 2}
+    MBartModel(MBartConfig(vocab_size=30, d_model=8, **layers, **heads)).save_pretrained(folder)
+    return folder
+
+
 def without_start(folder: Path, start: str | None = None) -> Path:
     """Write a BART whose tokenizer has no token that starts a text, or one that ends it, too."""
     write_bart(folder)
@@ -202,6 +212,7 @@ def told_otherwise(**described: Any) -> Callable[[Path], Path]:
 @pytest.mark.parametrize(
     ("write", "settings", "message"),
     [
+        (mbart, {}, r"is a checkpoint of 'mbart', not of bart or longsumbench-pagesum"),
         (t5, {}, r"is a checkpoint of 't5', not of bart or longsumbench-pagesum"),
         (
             write_bart,
