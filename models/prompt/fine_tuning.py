@@ -86,7 +86,7 @@ def fine_tune(builder: PromptBuilder, context: FitContext, save: Callable[[Path]
         rows,
         validation,
         num_special=1,
-        start=tuning.start,
+        start=partial(tuning.start, recipe.gradient_checkpointing),
         collator=lambda: PromptCollator(can_pack(tuning.network)),
         objective=lambda: Objective(partial(tuning.output, recipe.label_smoothing)),
         save=save_all,
@@ -259,8 +259,11 @@ class Tuning:
         # True if the network computes only the logits that are asked for.
         self.keeps_logits = False
 
-    def start(self) -> Any:
-        """Take the network of the checkpoint, add what is trained, and return it."""
+    def start(self, recomputes: bool | None = False) -> Any:
+        """Take the network of the checkpoint, add what is trained, and return it.
+
+        `recomputes`: as `train.gradient_checkpointing`.
+        """
         engine, config = self.engine, self.engine.config
         if config.tune_all and engine.weight_type != torch.float32:
             # Small steps would be lost in weights of fewer bits.
@@ -270,8 +273,9 @@ class Tuning:
             self.network = add_adapter(
                 base, config.lora_rank, config.lora_targets, str(config.checkpoint)
             )
-            # Activations that are computed again need a gradient at the input.
-            base.enable_input_require_grads()
+            if recomputes:
+                # Activations that are computed again need a gradient at the input.
+                base.enable_input_require_grads()
         self.sureness_of = engine.sureness
         if isinstance(self.sureness_of, LearnedSureness):
             self.sureness_of.layer.requires_grad_(True)

@@ -298,7 +298,7 @@ def test_activations_that_are_computed_again_have_the_same_gradients(folder: Pat
         tuning = Tuning(engine)
         with torch.random.fork_rng():
             torch.manual_seed(5)
-            network = tuning.start().train()
+            network = tuning.start(again).train()
         if again:
             trainer.recompute_activations(network)
         tuning.output(0.0, **batch_of(system, True), num_items_in_batch=1).loss.backward()
