@@ -80,7 +80,7 @@ def add_adapter(
         base: the network's name on the hub, for the adapter's files; of a folder or file, only its name is kept.
 
     Raises:
-        UsageError: the network has no such layers, or peft knows none.
+        UsageError: the network has no such layers, or one that shares its weights; or peft knows none.
         EnvironmentProblem: peft is not installed.
     """
     with _needing_peft(f"model.lora_rank={rank}"):
@@ -98,8 +98,10 @@ def add_adapter(
         # Peft's warnings are about names of transformers, and layers that it settles itself.
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
+            # Merged, the adapter of an output layer would change the embeddings that share its weights.
+            warnings.filterwarnings("error", ".*tie_word_embeddings")
             adapted: PeftModel = get_peft_model(network, settings)
-    except ValueError as error:
+    except (ValueError, UserWarning) as error:
         kind = network.config.model_type
         layers = f"model.lora_targets={chosen}" if chosen else "without model.lora_targets"
         raise UsageError(

@@ -33,6 +33,7 @@ from longsumbench.core import (
 from longsumbench.core.answer_text import UNKNOWN_MARK
 from longsumbench.core.failures import report_failed
 from longsumbench.errors import MissingSplit, UsageError
+from longsumbench.modeling import processes
 from longsumbench.modeling.adapters import has_adapter
 from longsumbench.modeling.extraction import mean_target_words
 from longsumbench.modeling.training.fitting import kept_folder, read_report
@@ -139,7 +140,8 @@ class PromptSystem(System):
             UsageError: a prompt of the training split has no room for text.
             EnvironmentProblem: a package is missing, or the network does not fit into memory.
         """
-        self.prepare(context)
+        with processes.first_process_first():
+            self.prepare(context)
         engine = self.builder.engine
         if not self.config.tunes or not context.recipe.max_steps:
             return FitReport(parameters=engine.facts().get("parameters", 0))
@@ -205,13 +207,15 @@ class PromptSystem(System):
         """
         system = super().load(folder)
         base = system.state.base
-        if base is not None and not has_adapter(folder):
-            # It needs no other checkpoint.
-            system.config = replace(system.config, checkpoint=str(folder), revision=None)
         system.builder.selector.load(folder)
         if base is None:
             return system
         system.checkpoint = folder
+        if not has_adapter(folder):
+            # It needs no other checkpoint; the settings keep the name of the first one.
+            opened: Any = replace(system.config, checkpoint=str(folder), revision=None).open_engine()
+            opened.config = system.config
+            vars(system.builder)["engine"] = opened
         engine: Any = system.builder.engine
         if has_adapter(folder) and engine.identity()["checkpoint"] != base:
             raise UsageError(
