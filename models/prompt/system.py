@@ -213,7 +213,9 @@ class PromptSystem(System):
         system.checkpoint = folder
         if not has_adapter(folder):
             # It needs no other checkpoint; the settings keep the name of the first one.
-            opened: Any = replace(system.config, checkpoint=str(folder), revision=None).open_engine()
+            opened: Any = replace(
+                system.config, checkpoint=str(folder), revision=None
+            ).open_engine()
             opened.config = system.config
             vars(system.builder)["engine"] = opened
         engine: Any = system.builder.engine
