@@ -124,7 +124,7 @@ class CausalCheckpoint:
         """Write with the weights that a training saved in a folder, from now on."""
         self.tuned = tuned
         for loaded in ("network", "sureness"):
-            self.__dict__.pop(loaded, None)
+            vars(self).pop(loaded, None)
 
     def save(self, folder: Path) -> None:
         """Copy what a training saved, if there was one, into a folder."""

@@ -127,7 +127,7 @@ def _rows(
         indices = track(range(examples), f"reading {split.name}", examples)
         for index in indices:
             example = split[index]
-            if builder.passage(example).text:
+            if any(example.references) and builder.passage(example).text:
                 yield training_row(builder, example)
 
     features = datasets.Features(UNIT_COLUMNS)
@@ -205,6 +205,7 @@ class PromptCollator:
             unit_mask[place, begin : begin + length] = True
             begins.append(begin + length - 1)
         steps = torch.tensor(begins)[:, None] + torch.arange(labels.shape[1])
+        # Steps after the end, which count for nothing, may be beyond the row.
         kept, steps = torch.unique(steps.clamp(max=width - 1), return_inverse=True)
         return {
             "input_ids": input_ids,
@@ -243,16 +244,13 @@ def can_pack(network: Any) -> bool:
 
     Some architectures ignore positions, or have states that run on.
     """
-    was_training = network.training
     network.eval()
     entries = network.get_input_embeddings().num_embeddings
     ids = torch.arange(2 * _TRIAL, device=network.device)[None] % entries
     positions = torch.arange(_TRIAL, device=network.device).repeat(1, 2)
     second = slice(_TRIAL, None)
-    read = partial(network, use_cache=False)
-    alone = read(input_ids=ids[:, second], position_ids=positions[:, second]).logits
-    packed = read(input_ids=ids, position_ids=positions).logits[:, second]
-    network.train(was_training)
+    alone = network(ids[:, second], position_ids=positions[:, second], use_cache=False).logits
+    packed = network(ids, position_ids=positions, use_cache=False).logits[:, second]
     tolerance = 2e-2 if alone.element_size() == 2 else 1e-4
     return bool((packed - alone).abs().max() < tolerance * alone.float().std())
 

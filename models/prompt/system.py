@@ -211,19 +211,20 @@ class PromptSystem(System):
         if base is None:
             return system
         system.checkpoint = folder
-        if not has_adapter(folder):
+        engine: Any
+        if has_adapter(folder):
+            engine = system.builder.engine
+            if engine.identity()["checkpoint"] != base:
+                raise UsageError(
+                    f"{folder} was trained from other weights than those of {engine.shown_as}: give the checkpoint that"
+                    " it was trained from"
+                )
+        else:
             # It needs no other checkpoint; the settings keep the name of the first one.
-            opened: Any = replace(
-                system.config, checkpoint=str(folder), revision=None
-            ).open_engine()
-            opened.config = system.config
-            vars(system.builder)["engine"] = opened
-        engine: Any = system.builder.engine
-        if has_adapter(folder) and engine.identity()["checkpoint"] != base:
-            raise UsageError(
-                f"{folder} was trained from other weights than those of model.checkpoint={system.config.checkpoint}:"
-                " give the checkpoint that it was trained from"
-            )
+            own = replace(system.config, checkpoint=str(folder), revision=None)
+            engine = own.open_engine()
+            engine.config = system.config
+            vars(system.builder)["engine"] = engine
         engine.use(folder)
         return system
 
