@@ -127,7 +127,7 @@ def _rows(
         indices = track(range(examples), f"reading {split.name}", examples)
         for index in indices:
             example = split[index]
-            if any(example.references) and builder.passage(example).text:
+            if any(example.references[:1]) and builder.passage(example).text:
                 yield training_row(builder, example)
 
     features = datasets.Features(UNIT_COLUMNS)

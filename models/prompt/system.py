@@ -192,11 +192,15 @@ class PromptSystem(System):
 
     def save(self, folder: Path) -> None:
         """Save the settings, what was learned, the selector, and the weights that were trained."""
-        super().save(folder)
-        self.builder.selector.save(folder)
+        own = self.config
         if self.state.base is not None:
             engine: Any = self.builder.engine
             engine.save(folder)
+            # What was loaded may read its own folder, which has no meaning elsewhere.
+            self.config = engine.config
+        super().save(folder)
+        self.config = own
+        self.builder.selector.save(folder)
 
     @classmethod
     def load(cls, folder: Path) -> Self:
@@ -206,25 +210,22 @@ class PromptSystem(System):
             UsageError: an adapter was trained for other weights than those of `model.checkpoint`.
         """
         system = super().load(folder)
-        base = system.state.base
+        base, first = system.state.base, system.config
+        if base is not None and not has_adapter(folder):
+            # It needs no other checkpoint.
+            system.config = replace(first, checkpoint=str(folder), revision=None)
         system.builder.selector.load(folder)
         if base is None:
             return system
         system.checkpoint = folder
-        engine: Any
-        if has_adapter(folder):
-            engine = system.builder.engine
-            if engine.identity()["checkpoint"] != base:
-                raise UsageError(
-                    f"{folder} was trained from other weights than those of {engine.shown_as}: give the checkpoint that"
-                    " it was trained from"
-                )
-        else:
-            # It needs no other checkpoint; the settings keep the name of the first one.
-            own = replace(system.config, checkpoint=str(folder), revision=None)
-            engine = own.open_engine()
-            engine.config = system.config
-            vars(system.builder)["engine"] = engine
+        engine: Any = system.builder.engine
+        if has_adapter(folder) and engine.identity()["checkpoint"] != base:
+            raise UsageError(
+                f"{folder} was trained from other weights than those of {engine.shown_as}: give the checkpoint that it"
+                " was trained from"
+            )
+        # Facts keep the name of the first checkpoint.
+        engine.config = first
         engine.use(folder)
         return system
 

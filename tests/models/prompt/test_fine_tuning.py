@@ -234,8 +234,11 @@ def test_what_was_trained_is_saved_and_loaded(
     (tmp_path / "pushed").mkdir()
     PromptSystem.load(system.checkpoint).save(tmp_path / "pushed")
     loaded = PromptSystem.load(tmp_path / "pushed")
-    assert texts_of(loaded) == texts
     assert loaded.facts() == system.facts()
+    if name == "all weights":
+        shutil.rmtree(folder)
+    assert texts_of(loaded) == texts
+    assert loaded.config.identity()["checkpoint"]
     saved = [path for path in system.checkpoint.glob("*.*") if path.name != "inputs.json"]
     for path in (*saved, *(tmp_path / "pushed").iterdir()):
         assert str(stages.root).encode() not in path.read_bytes()
