@@ -39,9 +39,9 @@ from longsumbench.modeling.units import EncodedSentence
 from longsumbench.models.prompt.causal_checkpoint import CausalCheckpoint
 from longsumbench.models.prompt.chat import chat_ids, starts_thinking
 from longsumbench.models.prompt.page_mixture import (
+    PAGE_WEIGHT,
     LearnedSureness,
     SurenessOf,
-    is_of_pages,
     mix_pages,
 )
 from longsumbench.models.prompt.prompt_builder import PromptBuilder
@@ -333,8 +333,8 @@ class Tuning:
         if self.engine.config.tune_all:
             # In training they have more bits than those that write.
             weights = self.network.to(self.engine.weight_type).state_dict()
-            own = {name: value for name, value in weights.items() if not is_of_pages(name)}
-            self.network.save_pretrained(folder, state_dict=own)
+            weights.pop(PAGE_WEIGHT, None)
+            self.network.save_pretrained(folder, state_dict=weights)
             self.engine.tokenizer.save_pretrained(folder)
         else:
             # It would ask the hub whether the vocabulary has changed.

@@ -26,11 +26,7 @@ SurenessOf: TypeAlias = Callable[[Tensor], Tensor]
 # The name of the layer of learned confidences in a network.
 _LAYER = "page_confidence"
 _LAYER_FILE = "page_confidence.safetensors"
-
-
-def is_of_pages(weight: str) -> bool:
-    """Return True if a weight of a network with this name is the layer of learned confidences."""
-    return weight.startswith(_LAYER)
+PAGE_WEIGHT = f"{_LAYER}.weight"
 
 
 class LearnedSureness:
