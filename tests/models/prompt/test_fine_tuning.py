@@ -28,6 +28,7 @@ from longsumbench.core import (
 )
 from longsumbench.errors import EnvironmentProblem, MissingSplit, UsageError
 from longsumbench.modeling.training import trainer
+from longsumbench.modeling.training.optimization import Schedule, learning_rate
 from longsumbench.models.prompt.config import PromptConfig
 from longsumbench.models.prompt.fine_tuning import (
     PromptCollator,
@@ -393,10 +394,12 @@ def test_the_rate_is_by_the_width(
 ) -> None:
     """The schedule `noam` divides by the root of a language model's width, too."""
     widths: list[int] = []
-    rate = trainer.learning_rate
-    monkeypatch.setattr(
-        trainer, "learning_rate", lambda *given: (widths.append(given[1]), rate(*given))[1]
-    )
+
+    def rate(recipe: Recipe, width: int) -> Schedule:
+        widths.append(width)
+        return learning_rate(recipe, width)
+
+    monkeypatch.setattr(trainer, "learning_rate", rate)
     fitted(folder, stages, tiny_recipe(max_steps=1), lora_rank=2)
     assert widths == [16]
 
