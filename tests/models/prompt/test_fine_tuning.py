@@ -28,7 +28,11 @@ from longsumbench.core import (
 )
 from longsumbench.errors import EnvironmentProblem, MissingSplit, UsageError
 from longsumbench.modeling.training import trainer
-from longsumbench.modeling.training.optimization import Schedule, learning_rate
+from longsumbench.modeling.training.optimization import (
+    Schedule,
+    learning_rate,
+    recompute_activations,
+)
 from longsumbench.models.prompt.config import PromptConfig
 from longsumbench.models.prompt.fine_tuning import (
     PromptCollator,
@@ -320,7 +324,7 @@ def test_activations_that_are_computed_again_have_the_same_gradients(folder: Pat
             torch.manual_seed(5)
             network = tuning.start().train()
         if again:
-            trainer.recompute_activations(network)
+            recompute_activations(network)
         tuning.output(0.0, **batch_of(system, True), num_items_in_batch=1).loss.backward()
         trained = [weight for weight in network.parameters() if weight.requires_grad]
         gradients.append([weight.grad for weight in trained])
