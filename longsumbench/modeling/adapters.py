@@ -80,30 +80,25 @@ def add_adapter(
         base: the network's name on the hub, for the adapter's files; of a folder or file, only its name is kept.
 
     Raises:
-        UsageError: the network has no such layers, or peft knows none.
+        UsageError: the network has no such layers, or one that shares its weights; or peft knows none.
         EnvironmentProblem: peft is not installed.
     """
     with _needing_peft(f"model.lora_rank={rank}"):
         from peft import LoraConfig, get_peft_model
     # A text, not a list, has a meaning of its own.
-    every = "all-linear"
-    chosen: Any = every if targets == [every] else targets
-    settings = LoraConfig(
-        r=rank,
-        lora_alpha=2 * rank,
-        target_modules=chosen,
-        task_type="CAUSAL_LM",
-    )
+    chosen: Any = "all-linear" if targets == ["all-linear"] else targets
+    settings = LoraConfig(r=rank, lora_alpha=2 * rank, target_modules=chosen, task_type="CAUSAL_LM")
     try:
         # Peft's warnings are about names of transformers, and layers that it settles itself.
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
+            # Merged, the adapter of an output layer would change the embeddings that share its weights.
+            warnings.filterwarnings("error", ".*tie_word_embeddings")
             adapted: PeftModel = get_peft_model(network, settings)
-    except ValueError as error:
+    except (ValueError, UserWarning) as error:
         kind = network.config.model_type
-        layers = f"model.lora_targets={chosen}" if chosen else "without model.lora_targets"
         raise UsageError(
-            f"model.lora_rank={rank} {layers} does not fit a network of '{kind}'"
+            f"model.lora_rank={rank} model.lora_targets={chosen or 'null'} does not fit a network of '{kind}'"
             f" ({checkpoints.describe_error(error)}): give the names of its layers, as in"
             " model.lora_targets=[q_proj,v_proj], or [all-linear]"
         ) from error

@@ -14,7 +14,7 @@ from longsumbench.errors import UsageError
 from longsumbench.modeling import checkpoints
 from longsumbench.modeling.adapters import adapter_folder, has_adapter, merge_adapter
 from longsumbench.modeling.checkpoint_files import read_config
-from longsumbench.models.prompt.chat import chat_ids
+from longsumbench.models.prompt.chat import chat_ids, chat_text
 from longsumbench.models.prompt.config import PromptConfig
 from longsumbench.models.prompt.page_mixture import LearnedSureness, SurenessOf, sureness
 
@@ -124,7 +124,7 @@ class CausalCheckpoint:
         """Write with the weights that a training saved in a folder, from now on."""
         self.tuned = tuned
         for loaded in ("network", "sureness"):
-            self.__dict__.pop(loaded, None)
+            vars(self).pop(loaded, None)
 
     def save(self, folder: Path) -> None:
         """Copy what a training saved, if there was one, into a folder."""
@@ -155,16 +155,14 @@ class CausalCheckpoint:
             raise UsageError(
                 f"{self.shown_as} has no end token, and answers could not learn to end: add eos_token_id to its config.json"
             )
-        tokens = self.tokenizer.convert_ids_to_tokens(self.ends)
-        if len(tokens) == 1 or self.config.chat_template == "none":
-            return self.ends[0]
-        turns = [
+        turns: list[Message] = [
             {"role": "user", "content": "a text"},
             {"role": "assistant", "content": "a summary"},
         ]
-        text: str = self.tokenizer.apply_chat_template(turns, tokenize=False)
-        after = text.rpartition("a summary")[2]
-        places = {after.find(token): end for token, end in zip(tokens, self.ends, strict=True)}
+        after = chat_text(self.tokenizer, turns, self.config).rpartition("a summary")[2]
+        places = {}
+        for end in self.ends:
+            places[after.find(self.tokenizer.convert_ids_to_tokens(end))] = end
         places.pop(-1, None)
         return places[min(places)] if places else self.ends[0]
 

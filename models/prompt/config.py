@@ -391,8 +391,8 @@ class PromptConfig(SystemConfig):
         """Check that what is to be trained can be."""
         tuning = "model.tune_all=true" if self.tune_all else f"model.lora_rank={self.lora_rank}"
         problem = None
-        if self.tunes and self.engine == "api":
-            problem = f"{tuning} trains a model in this process: choose model.engine=transformers"
+        if self.tunes and self.engine != "transformers":
+            problem = f"{tuning} needs a model of transformers: choose model.engine=transformers"
         elif self.tunes and not self.reading_class.answers_once:
             able = [name for name in readings.targets() if readings.load(name).answers_once]
             problem = (

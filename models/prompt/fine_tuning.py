@@ -8,7 +8,6 @@ Letters: B examples, P pages of an example, S sequences (a page with the referen
 of a row, K places of a row whose logits are needed, T tokens of a reference, D width, V vocabulary.
 """
 
-import inspect
 import logging
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -24,6 +23,7 @@ from transformers.modeling_outputs import CausalLMOutput
 
 from longsumbench.core import Example, FitContext, Split, count_words
 from longsumbench.core.versions import READING_VERSION
+from longsumbench.errors import UsageError
 from longsumbench.modeling import processes
 from longsumbench.modeling.adapters import add_adapter
 from longsumbench.modeling.collate import IGNORED, stored_rows
@@ -37,11 +37,11 @@ from longsumbench.modeling.training.trainer import Batch, Objective
 from longsumbench.modeling.unit_reader import UNIT_COLUMNS
 from longsumbench.modeling.units import EncodedSentence
 from longsumbench.models.prompt.causal_checkpoint import CausalCheckpoint
-from longsumbench.models.prompt.chat import chat_ids
+from longsumbench.models.prompt.chat import chat_ids, starts_thinking
 from longsumbench.models.prompt.page_mixture import (
+    PAGE_WEIGHT,
     LearnedSureness,
     SurenessOf,
-    is_of_pages,
     mix_pages,
 )
 from longsumbench.models.prompt.prompt_builder import PromptBuilder
@@ -62,15 +62,20 @@ def fine_tune(builder: PromptBuilder, context: FitContext, save: Callable[[Path]
         save: writes settings and state of the system into a folder, next to the weights.
 
     Raises:
-        UsageError: a prompt has no room for text; peft knows no layers for the architecture.
+        UsageError: a prompt has no room for text, or begins thinking; peft knows no layers for the architecture.
         EnvironmentProblem: peft is not installed, or the network does not fit into memory.
     """
     engine, recipe = builder.engine, context.recipe
     assert isinstance(engine, CausalCheckpoint)
     assert context.train is not None
+    if starts_thinking(engine.tokenizer, builder.config):
+        raise UsageError(
+            f"the chat template of {engine.shown_as} begins with thinking, which references have not: choose"
+            " model.thinking=false or model.chat_template=none"
+        )
     with processes.first_process_first():
         watched = num_validated(context)
-        inputs = training_inputs(builder.config, context)
+        inputs = {**training_inputs(builder.config, context), "units": _reading_inputs(builder)}
         rows = _rows(builder, context, context.train, len(context.train))
         validation = None
         if context.validation is not None and watched:
@@ -95,26 +100,34 @@ def fine_tune(builder: PromptBuilder, context: FitContext, save: Callable[[Path]
         return context.stages.get("checkpoint", inputs, fitting.build)
 
 
+def _reading_inputs(builder: PromptBuilder) -> dict[str, Any]:
+    """Return the JSON values, besides settings, that decide what prompts have of a text."""
+    return {
+        "system": builder.config.name,
+        "state": builder.state.learned(),
+        "rankers": builder.selector.fitted_identity(),
+        "version": builder.config.version,
+        "reading": READING_VERSION,
+    }
+
+
 def _rows(
     builder: PromptBuilder, context: FitContext, split: Split, examples: int
 ) -> datasets.Dataset:
     """Return the first examples of a split as rows, from the stage "units"; warn of references that are cut."""
-    config, state = builder.config, builder.state
+    config = builder.config
     inputs = {
-        "system": config.name,
+        **_reading_inputs(builder),
         "settings": config.identity(),
-        "state": state.learned(),
         "split": split.fingerprint,
         "examples": examples,
-        "version": config.version,
-        "reading": READING_VERSION,
     }
 
     def rows() -> Iterator[dict[str, Any]]:
         indices = track(range(examples), f"reading {split.name}", examples)
         for index in indices:
             example = split[index]
-            if builder.passage(example).text:
+            if any(example.references[:1]) and builder.passage(example).text:
                 yield training_row(builder, example)
 
     features = datasets.Features(UNIT_COLUMNS)
@@ -192,6 +205,7 @@ class PromptCollator:
             unit_mask[place, begin : begin + length] = True
             begins.append(begin + length - 1)
         steps = torch.tensor(begins)[:, None] + torch.arange(labels.shape[1])
+        # Steps after the end, which count for nothing, may be beyond the row.
         kept, steps = torch.unique(steps.clamp(max=width - 1), return_inverse=True)
         return {
             "input_ids": input_ids,
@@ -230,15 +244,13 @@ def can_pack(network: Any) -> bool:
 
     Some architectures ignore positions, or have states that run on.
     """
-    was_training = network.training
     network.eval()
-    ids = torch.arange(2 * _TRIAL, device=network.device)[None] % network.config.vocab_size
+    entries = network.get_input_embeddings().num_embeddings
+    ids = torch.arange(2 * _TRIAL, device=network.device)[None] % entries
     positions = torch.arange(_TRIAL, device=network.device).repeat(1, 2)
     second = slice(_TRIAL, None)
-    read = partial(network, use_cache=False)
-    alone = read(input_ids=ids[:, second], position_ids=positions[:, second]).logits
-    packed = read(input_ids=ids, position_ids=positions).logits[:, second]
-    network.train(was_training)
+    alone = network(ids[:, second], position_ids=positions[:, second], use_cache=False).logits
+    packed = network(ids, position_ids=positions, use_cache=False).logits[:, second]
     tolerance = 2e-2 if alone.element_size() == 2 else 1e-4
     return bool((packed - alone).abs().max() < tolerance * alone.float().std())
 
@@ -256,8 +268,6 @@ class Tuning:
         self.network: Any = None
         # What the confidences of pages are the softmax of; set by `start`.
         self.sureness_of: SurenessOf
-        # True if the network computes only the logits that are asked for.
-        self.keeps_logits = False
 
     def start(self, recomputes: bool | None = False) -> Any:
         """Take the network of the checkpoint, add what is trained, and return it.
@@ -277,9 +287,6 @@ class Tuning:
                 # Activations that are computed again need a gradient at the input.
                 base.enable_input_require_grads()
         self.sureness_of = engine.sureness
-        if isinstance(self.sureness_of, LearnedSureness):
-            self.sureness_of.layer.requires_grad_(True)
-        self.keeps_logits = "logits_to_keep" in inspect.signature(base.forward).parameters
         return self.network
 
     def output(
@@ -296,11 +303,11 @@ class Tuning:
         num_items_in_batch: Tensor | int,
     ) -> CausalLMOutput:
         """Return the loss of a batch of `PromptCollator`, in nats per token of the references."""
-        some: dict[str, Any] = {"logits_to_keep": kept} if self.keeps_logits else {}
         logits = self.network(
-            input_ids=input_ids, position_ids=position_ids, use_cache=False, **some
+            input_ids=input_ids, position_ids=position_ids, use_cache=False, logits_to_keep=kept
         ).logits
-        if not self.keeps_logits:
+        if logits.shape[1] > len(kept):
+            # A network that computes all logits, such as xLSTM.
             steps = kept[steps]
         if len(rows) == len(labels):
             mixtures = logits[rows[:, None], steps]  # [B, T, V]
@@ -328,10 +335,13 @@ class Tuning:
         if isinstance(self.sureness_of, LearnedSureness):
             self.sureness_of.save(folder)
         if self.engine.config.tune_all:
-            weights = self.network.state_dict()
-            own = {name: value for name, value in weights.items() if not is_of_pages(name)}
-            self.network.save_pretrained(folder, state_dict=own)
+            # In training they have more bits than those that write.
+            weights = self.network.to(self.engine.weight_type).state_dict()
+            weights.pop(PAGE_WEIGHT, None)
+            self.network.save_pretrained(folder, state_dict=weights)
             self.engine.tokenizer.save_pretrained(folder)
         else:
             # It would ask the hub whether the vocabulary has changed.
             self.network.save_pretrained(folder, save_embedding_layers=False)
+            # Peft's page has the path of the checkpoint.
+            (folder / "README.md").unlink(missing_ok=True)

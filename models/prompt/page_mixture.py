@@ -26,11 +26,7 @@ SurenessOf: TypeAlias = Callable[[Tensor], Tensor]
 # The name of the layer of learned confidences in a network.
 _LAYER = "page_confidence"
 _LAYER_FILE = "page_confidence.safetensors"
-
-
-def is_of_pages(weight: str) -> bool:
-    """Return True if a weight of a network with this name is the layer of learned confidences."""
-    return weight.startswith(_LAYER)
+PAGE_WEIGHT = f"{_LAYER}.weight"
 
 
 class LearnedSureness:
@@ -40,13 +36,13 @@ class LearnedSureness:
     """
 
     def __init__(self, network: Any) -> None:
-        self.network = network
         self._states: Tensor | None = None
         output = network.get_output_embeddings()
         width, device = output.weight.shape[1], output.weight.device
-        layer = nn.Linear(width, 1, bias=False, device=device)
-        nn.init.zeros_(layer.weight)
-        setattr(network, _LAYER, layer)
+        self.layer = nn.Linear(width, 1, bias=False, device=device)
+        nn.init.zeros_(self.layer.weight)
+        # As a part of the network, it is moved and trained with it.
+        setattr(network, _LAYER, self.layer)
         output.register_forward_pre_hook(self._see)
 
     def _see(self, output: nn.Module, inputs: tuple[Tensor, ...]) -> None:
@@ -57,12 +53,6 @@ class LearnedSureness:
         assert self._states is not None
         values: Tensor = self.layer(self._states.to(self.layer.weight.dtype)).squeeze(-1)
         return values.float()
-
-    @property
-    def layer(self) -> nn.Linear:
-        """The layer, which is a part of the network."""
-        layer: nn.Linear = getattr(self.network, _LAYER)
-        return layer
 
     def save(self, folder: Path) -> None:
         """Write the layer into a folder."""
@@ -141,12 +131,12 @@ class PageMixture(transformers.LogitsProcessor):
         pages_of_examples = torch.split(scores.reshape(num_rows, beams, -1), self.num_pages)
         sure_of_examples = torch.split(sure.reshape(num_rows, beams), self.num_pages)
         mixtures = []
-        for ids, pages, sure, processors in zip(
+        for ids, pages, weights, processors in zip(
             ids_of_examples, pages_of_examples, sure_of_examples, self.processors, strict=True
         ):
             mixture = pages[0]
             if len(pages) > 1:
-                mixture = mix_pages(pages.log_softmax(-1), sure)
+                mixture = mix_pages(pages.log_softmax(-1), weights)
             mixture = processors(ids[0], mixture)  # [K, V]
             if self.draws:
                 mixture = _only(torch.multinomial(mixture.softmax(-1), 1), mixture)

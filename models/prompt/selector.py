@@ -6,7 +6,7 @@ It is a ranker, or the system of a finished run that scores its source (EA, SEAL
 from collections.abc import Sequence
 from functools import cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING, cast
+from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
 
@@ -73,6 +73,10 @@ class Selector:
             ranking.prepare(context)
         if self.config.selects_by_run:
             self._system = cast("NeuralSystem", context.open_run(str(self.config.selector)))
+
+    def fitted_identity(self) -> list[dict[str, Any]]:
+        """Return the identities of rankers with a network that are ready."""
+        return [ranking.fitted_identity() for ranking in self._rankings.values()]
 
     def save(self, folder: Path) -> None:
         """Save a ranker that learned, or the system of the run, in a checkpoint."""

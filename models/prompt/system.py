@@ -33,6 +33,7 @@ from longsumbench.core import (
 from longsumbench.core.answer_text import UNKNOWN_MARK
 from longsumbench.core.failures import report_failed
 from longsumbench.errors import MissingSplit, UsageError
+from longsumbench.modeling import processes
 from longsumbench.modeling.adapters import has_adapter
 from longsumbench.modeling.extraction import mean_target_words
 from longsumbench.modeling.training.fitting import kept_folder, read_report
@@ -139,7 +140,8 @@ class PromptSystem(System):
             UsageError: a prompt of the training split has no room for text.
             EnvironmentProblem: a package is missing, or the network does not fit into memory.
         """
-        self.prepare(context)
+        with processes.first_process_first():
+            self.prepare(context)
         engine = self.builder.engine
         if not self.config.tunes or not context.recipe.max_steps:
             return FitReport(parameters=engine.facts().get("parameters", 0))
@@ -190,11 +192,15 @@ class PromptSystem(System):
 
     def save(self, folder: Path) -> None:
         """Save the settings, what was learned, the selector, and the weights that were trained."""
-        super().save(folder)
-        self.builder.selector.save(folder)
+        own = self.config
         if self.state.base is not None:
             engine: Any = self.builder.engine
             engine.save(folder)
+            # What was loaded may read its own folder, which has no meaning elsewhere.
+            self.config = engine.config
+        super().save(folder)
+        self.config = own
+        self.builder.selector.save(folder)
 
     @classmethod
     def load(cls, folder: Path) -> Self:
@@ -204,10 +210,10 @@ class PromptSystem(System):
             UsageError: an adapter was trained for other weights than those of `model.checkpoint`.
         """
         system = super().load(folder)
-        base = system.state.base
+        base, first = system.state.base, system.config
         if base is not None and not has_adapter(folder):
             # It needs no other checkpoint.
-            system.config = replace(system.config, checkpoint=str(folder), revision=None)
+            system.config = replace(first, checkpoint=str(folder), revision=None)
         system.builder.selector.load(folder)
         if base is None:
             return system
@@ -215,9 +221,11 @@ class PromptSystem(System):
         engine: Any = system.builder.engine
         if has_adapter(folder) and engine.identity()["checkpoint"] != base:
             raise UsageError(
-                f"{folder} was trained from other weights than those of model.checkpoint={system.config.checkpoint}:"
-                " give the checkpoint that it was trained from"
+                f"{folder} was trained from other weights than those of {engine.shown_as}: give the checkpoint that it"
+                " was trained from"
             )
+        # Facts keep the name of the first checkpoint.
+        engine.config = first
         engine.use(folder)
         return system
 

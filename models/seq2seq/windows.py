@@ -12,6 +12,7 @@ from typing import Any
 
 import torch
 from torch import Tensor
+from torch.nn import functional as F
 from torch.nn.utils.rnn import pad_sequence
 from torch.utils.checkpoint import checkpoint
 from transformers import PreTrainedModel
@@ -125,18 +126,13 @@ def _encode_windows(
             if "gradient_checkpointing" in vars(module):
                 module.gradient_checkpointing = False
         encode = partial(checkpoint, encode, use_reentrant=False)
-    states: list[Tensor] = []
-    places: list[int] = []
-    batch, length = tokens["input_ids"].shape
+    states: list[list[Tensor]] = [[] for _ in windows]
     for numbered in zip_longest(*windows):
         together = {row: window for row, window in enumerate(numbered) if window is not None}
-        states.append(encode(together))
-        for row, window in together.items():
-            places += range(row * length + window.kept.start, row * length + window.kept.stop)
-    kept = torch.cat(states)  # [kept tokens, D]
-    joined = kept.new_zeros(batch * length, kept.shape[1])
-    order = torch.tensor(places, device=kept.device)
-    return joined.index_copy(0, order, kept).view(batch, length, -1)
+        for row, kept in zip(together, encode(together), strict=True):
+            states[row].append(kept)
+    joined = pad_sequence([torch.cat(kept) for kept in states], batch_first=True)
+    return F.pad(joined, (0, 0, 0, tokens["input_ids"].shape[1] - joined.shape[1]))
 
 
 def _encode_kept(
@@ -144,8 +140,8 @@ def _encode_kept(
     tokens: Mapping[str, Tensor],
     padding: int,
     windows: Mapping[int, _Places],
-) -> Tensor:
-    """Encode one window of each of some examples; return the states that are kept, in the order of rows: [n, D]."""
+) -> list[Tensor]:
+    """Encode one window of each of some examples; return the states of each that are kept: [n, D]."""
     device = tokens["input_ids"].device
     rows = torch.tensor(list(windows), device=device)[:, None]
     read = [torch.tensor(window.read) for window in windows.values()]
@@ -158,8 +154,9 @@ def _encode_kept(
     if _MARKS in inputs:
         # as the first token of a text, that of a window sees all
         inputs[_MARKS][:, 0] = tokens[_MARKS][rows[:, 0], 0]
-    starts = torch.tensor([window.kept.start for window in windows.values()], device=device)
-    ends = torch.tensor([window.kept.stop for window in windows.values()], device=device)
-    kept = (places >= starts[:, None]) & (places < ends[:, None])
     states: Tensor = encoder(**inputs, return_dict=True).last_hidden_state
-    return states[kept]
+    kept = []
+    for row, window in zip(states, windows.values(), strict=True):
+        begin = window.read.index(window.kept.start)
+        kept.append(row[begin : begin + len(window.kept)].clone())
+    return kept

@@ -31,7 +31,9 @@ class PretrainedEncoder(nn.Module):
 
     def __init__(self, network: dict[str, Any], start: list[int], end: list[int], pad: int) -> None:
         super().__init__()
-        self.network: PreTrainedModel = AutoModel.from_config(AutoConfig.for_model(**network))
+        self.network: PreTrainedModel = AutoModel.from_config(
+            AutoConfig.for_model(**network), trust_remote_code=False
+        )
         if hasattr(self.network, "pooler"):
             self.network.pooler = None  # not used
         self.start, self.end, self.pad = start, end, pad

@@ -153,7 +153,7 @@ class _Training:
         if recipe.gradient_checkpointing:
             recompute_activations(model)
         self.optimizer = build_optimizer(model, recipe)
-        self.rate = learning_rate(recipe, model.config.to_dict().get("d_model", 1))
+        self.rate = learning_rate(recipe, getattr(model.config, "hidden_size", 1))
         self.plan = BatchPlan(self.rows, recipe)
         self.most_kept = max(recipe.keep_best, recipe.average_weights)
         first_batch = self.collator([self.rows[0]])

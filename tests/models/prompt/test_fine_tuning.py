@@ -14,7 +14,7 @@ from peft import PeftModel
 from support.tiny_causal import ARCHITECTURES, CHAT_TEMPLATE, write_causal
 from support.toys import ToySplit, example, tiny_recipe
 from support.trainings import calling_before, die
-from transformers import AutoModelForCausalLM, MambaConfig, MambaForCausalLM
+from transformers import AutoConfig, AutoModelForCausalLM
 
 from longsumbench.cache.artifacts import ArtifactCache
 from longsumbench.core import (
@@ -28,6 +28,11 @@ from longsumbench.core import (
 )
 from longsumbench.errors import EnvironmentProblem, MissingSplit, UsageError
 from longsumbench.modeling.training import trainer
+from longsumbench.modeling.training.optimization import (
+    Schedule,
+    learning_rate,
+    recompute_activations,
+)
 from longsumbench.models.prompt.config import PromptConfig
 from longsumbench.models.prompt.fine_tuning import (
     PromptCollator,
@@ -37,6 +42,7 @@ from longsumbench.models.prompt.fine_tuning import (
     training_row,
 )
 from longsumbench.models.prompt.page_mixture import LearnedSureness, sureness
+from longsumbench.models.prompt.selector import Selector
 from longsumbench.models.prompt.system import PromptSystem
 
 TRAIN, VALIDATION = ToySplit.of("train", 12), ToySplit.of("validation", 4, start=900)
@@ -142,11 +148,17 @@ def seeded() -> torch.Generator:
 
 
 def test_a_network_whose_states_run_on_is_not_packed() -> None:
-    """Mamba ignores positions, so that a second text in a row would see the first."""
-    with torch.random.fork_rng():
-        torch.manual_seed(1)
-        network = MambaForCausalLM(MambaConfig(vocab_size=40, hidden_size=16, num_hidden_layers=1))
-    assert not can_pack(network)
+    """Mamba ignores positions, so that a second text in a row would see the first; Gemma 3, with images, does not."""
+    sizes = {"vocab_size": 40, "hidden_size": 16, "num_hidden_layers": 1, "num_attention_heads": 1}
+    vision = {**sizes, "intermediate_size": 16, "image_size": 16, "patch_size": 8}
+    text = {**sizes, "num_key_value_heads": 1}
+    nested = {"text_config": text, "vision_config": vision}
+    for kind, entries, packs in (("mamba", sizes, False), ("gemma3", nested, True)):
+        with torch.random.fork_rng():
+            torch.manual_seed(1)
+            config = AutoConfig.for_model(kind, **entries)
+            network = AutoModelForCausalLM.from_config(config)
+        assert can_pack(network) == packs
 
 
 def test_sequences_are_packed_by_hand() -> None:
@@ -212,7 +224,12 @@ SYSTEMS: dict[str, dict[str, Any]] = {
 def test_what_was_trained_is_saved_and_loaded(
     name: str, folder: Path, stages: ArtifactCache, tmp_path: Path
 ) -> None:
-    """The loss falls, the words change, and a system that is loaded from its folder writes the same."""
+    """The loss falls, the words change, and a system loaded from its folder has the same weights, words and facts.
+
+    So it is where the checkpoint has weights of fewer bits than the training. No file tells where the cache is.
+    """
+    folder = shutil.copytree(folder, tmp_path / "half")
+    AutoModelForCausalLM.from_pretrained(folder).bfloat16().save_pretrained(folder)
     system, report = fitted(folder, stages, **SYSTEMS[name])
     assert report.validation_losses[-1][1] < report.validation_losses[0][1]
     reading = {key: value for key, value in SYSTEMS[name].items() if key in PAGES}
@@ -222,10 +239,17 @@ def test_what_was_trained_is_saved_and_loaded(
     (tmp_path / "pushed").mkdir()
     PromptSystem.load(system.checkpoint).save(tmp_path / "pushed")
     loaded = PromptSystem.load(tmp_path / "pushed")
+    assert loaded.facts() == system.facts()
+    if name == "all weights":
+        shutil.rmtree(folder)
     assert texts_of(loaded) == texts
-    described = "".join(path.read_text() for path in (tmp_path / "pushed").glob("adapter*.json"))
-    assert str(folder) not in described
+    assert loaded.config.identity()["checkpoint"]
+    saved = [path for path in system.checkpoint.glob("*.*") if path.name != "inputs.json"]
+    for path in (*saved, *(tmp_path / "pushed").iterdir()):
+        assert str(stages.root).encode() not in path.read_bytes()
+        assert str(folder).encode() not in path.read_bytes() or path.name == "system.json"
     engine: Any = loaded.builder.engine
+    assert engine.network.dtype == torch.bfloat16
     if name == "learned":
         assert bool(engine.sureness.layer.weight.any())
     if name == "all weights":
@@ -300,7 +324,7 @@ def test_activations_that_are_computed_again_have_the_same_gradients(folder: Pat
             torch.manual_seed(5)
             network = tuning.start(again).train()
         if again:
-            trainer.recompute_activations(network)
+            recompute_activations(network)
         tuning.output(0.0, **batch_of(system, True), num_items_in_batch=1).loss.backward()
         trained = [weight for weight in network.parameters() if weight.requires_grad]
         gradients.append([weight.grad for weight in trained])
@@ -309,7 +333,8 @@ def test_activations_that_are_computed_again_have_the_same_gradients(folder: Pat
 
 
 REFUSED: dict[str, dict[str, Any]] = {
-    r"lora_rank=2 trains a model in this process": {"engine": "api", "lora_rank": 2},
+    r"lora_rank=2 is a setting of model\.engine=transformers": {"engine": "api", "lora_rank": 2},
+    r"tune_all=true needs a model of transformers": {"engine": "api", "tune_all": True},
     r"reading=refine has several answers": {"reading": "refine", "tune_all": True},
     r"tune_all=true and model\.lora_rank=2": {"tune_all": True, "lora_rank": 2},
     r"trains the checkpoint without model\.adapter=x": {"adapter": "x", "lora_rank": 2},
@@ -322,9 +347,6 @@ REFUSED: dict[str, dict[str, Any]] = {
 def test_what_cannot_be_trained_is_refused(problem: str) -> None:
     """Each is one line before anything is loaded."""
     settings = {"checkpoint": "model", "reading": "whole", **REFUSED[problem]}
-    if settings.get("engine") == "api":
-        settings["lora_rank"] = 2
-        problem = r"model\.lora_rank=2 is a setting of model\.engine=transformers"
     with pytest.raises(UsageError, match=problem):
         build_settings(PromptConfig, settings, "model.")
 
@@ -332,11 +354,12 @@ def test_what_cannot_be_trained_is_refused(problem: str) -> None:
 def test_what_is_missing_is_said(
     folder: Path, stages: ArtifactCache, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """No training split, layers that are not there, an unknown architecture and no peft are each one line."""
+    """No training split, layers that cannot be trained, and no peft are each one line."""
     with pytest.raises(MissingSplit, match=r"lora_rank or model\.tune_all needs a train split"):
         opened(folder, lora_rank=2).fit(FitContext(None, None, tiny_recipe(), stages))
-    with pytest.raises(UsageError, match=r"lora_targets=\['nowhere'\] does not fit.*'llama'"):
-        fitted(folder, stages, lora_rank=2, lora_targets=["nowhere"])
+    for target in ("nowhere", "lm_head"):  # the second one shares its weights
+        with pytest.raises(UsageError, match=rf"lora_targets=\['{target}'\] does not fit.*'llama'"):
+            fitted(folder, stages, lora_rank=2, lora_targets=[target])
     load = builtins.__import__
 
     def without_peft(name: str, *arguments: Any, **others: Any) -> Any:
@@ -347,6 +370,42 @@ def test_what_is_missing_is_said(
     monkeypatch.setattr(builtins, "__import__", without_peft)
     with pytest.raises(EnvironmentProblem, match="lora_rank=2 needs the package peft"):
         fitted(folder, stages, lora_rank=2)
+
+
+def test_a_template_that_begins_thinking_is_refused(tmp_path: Path, stages: ArtifactCache) -> None:
+    """References have no thinking, so that answers would have nothing else."""
+    template = CHAT_TEMPLATE.replace("<s>assistant", "<s>assistant<think>")
+    path = write_causal(tmp_path / "thinking", "llama", template)
+    with pytest.raises(UsageError, match="begins with thinking"):
+        fitted(path, stages, lora_rank=2)
+
+
+def test_what_decides_the_prompts_decides_the_training(
+    folder: Path, stages: ArtifactCache, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """With queries in another split, or another ranker of the same settings, prompts and training are others."""
+    for queried, ranker in ((False, "a"), (True, "a"), (True, "b")):
+        monkeypatch.setattr(Selector, "fitted_identity", lambda _, name=ranker: [name])
+        train = replace(TRAIN, queried=queried)
+        context = FitContext(train, None, tiny_recipe(max_steps=1), stages)
+        opened(folder, lora_rank=2).fit(context)
+    for stage in ("units", "checkpoint"):
+        assert len([path for path in (stages.root / stage).iterdir() if path.is_dir()]) == 3
+
+
+def test_the_rate_is_by_the_width(
+    folder: Path, stages: ArtifactCache, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The schedule `noam` divides by the root of a language model's width, too."""
+    widths: list[int] = []
+
+    def rate(recipe: Recipe, width: int) -> Schedule:
+        widths.append(width)
+        return learning_rate(recipe, width)
+
+    monkeypatch.setattr(trainer, "learning_rate", rate)
+    fitted(folder, stages, tiny_recipe(max_steps=1), lora_rank=2)
+    assert widths == [16]
 
 
 def test_architectures_have_layers_that_peft_knows(tmp_path: Path) -> None:
