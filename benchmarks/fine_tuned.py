@@ -178,26 +178,20 @@ def table_of(name: str, block: ComparableRows) -> Table:
 
 
 def costs_of(row: SeedGroup) -> list[str]:
-    """Return what the training and the writing of a run of a row took, means over seeds; empty if nothing was trained."""
+    """Return what training and writing took, means over seeds; cells of the training are empty without one."""
     run = row.first
     memory = max(run.costs.peak_memory_gb or 0.0 for run in row.runs)
     writing = mean_of([run.costs.timings.summarize for run in row.runs])
-    trained = [""] * 7
+    training, weights = [""] * 6, ""
     if run.trained:
         fits = [run.fit for run in row.runs]
         tokens = mean_of([fit.source_tokens + fit.target_tokens for fit in fits])
         seconds = mean_of([fit.seconds for fit in fits])
-        trained = [
-            f"{len(fits)}",
-            f"{run.fit.steps:,}",
-            f"{run.fit.examples:,}",
-            f"{tokens:,.0f}",
-            loss_cell(fits),
-            f"{seconds:,.0f}",
-        ]
-    device = run.environment.gpu or format_count(run.environment.cores, "core")
-    weights = f"{run.fit.parameters / 1e6:.1f} M" if run.trained else ""
-    return [*trained[:6], f"{writing:,.0f}", weights, f"{memory:.1f} GB", device]
+        budget = [f"{len(fits)}", f"{run.fit.steps:,}", f"{run.fit.examples:,}", f"{tokens:,.0f}"]
+        training = [*budget, loss_cell(fits), f"{seconds:,.0f}"]
+        weights = f"{run.fit.parameters / 1e6:.1f} M"
+    device = run.environment.gpu or format_count(run.environment.cores or 0, "core")
+    return [*training, f"{writing:,.0f}", weights, f"{memory:.1f} GB", device]
 
 
 def mean_of(values: Sequence[float]) -> float:
