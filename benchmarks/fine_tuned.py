@@ -67,7 +67,8 @@ HEADINGS = (
     "steps",
     "examples",
     "tokens trained",
-    "loss, first–last",
+    "training loss",
+    "validation loss",
     "training, s",
     "writing, s",
     "weights trained",
@@ -182,13 +183,13 @@ def costs_of(row: SeedGroup) -> list[str]:
     run = row.first
     memory = max(run.costs.peak_memory_gb or 0.0 for run in row.runs)
     writing = mean_of([run.costs.timings.summarize for run in row.runs])
-    training, weights = [""] * 6, ""
+    training, weights = [""] * 7, ""
     if run.trained:
         fits = [run.fit for run in row.runs]
         tokens = mean_of([fit.source_tokens + fit.target_tokens for fit in fits])
         seconds = mean_of([fit.seconds for fit in fits])
         budget = [f"{len(fits)}", f"{run.fit.steps:,}", f"{run.fit.examples:,}", f"{tokens:,.0f}"]
-        training = [*budget, loss_cell(fits), f"{seconds:,.0f}"]
+        training = [*budget, *loss_cells(fits), f"{seconds:,.0f}"]
         weights = f"{run.fit.parameters / 1e6:.1f} M"
     device = run.environment.gpu or format_count(run.environment.cores or 0, "core")
     return [*training, f"{writing:,.0f}", weights, f"{memory:.1f} GB", device]
@@ -199,11 +200,13 @@ def mean_of(values: Sequence[float]) -> float:
     return sum(values) / len(values)
 
 
-def loss_cell(fits: Sequence[FitReport]) -> str:
-    """Return the first and the last training loss, in nats per target token."""
-    ends = [[fit.first_loss or 0.0, fit.last_loss or 0.0] for fit in fits]
-    first, last = (mean_of(values) for values in zip(*ends, strict=True))
-    return f"{first:.2f}–{last:.2f}"
+def loss_cells(fits: Sequence[FitReport]) -> list[str]:
+    """Return the first and last training loss, and all validation losses, in nats per target token: means over seeds."""
+    ends = [mean_of([fit.first_loss or 0.0 for fit in fits])]
+    ends.append(mean_of([fit.last_loss or 0.0 for fit in fits]))
+    validations = zip(*(fit.validation_losses for fit in fits), strict=True)
+    losses = [mean_of([loss for _, loss in of_seeds]) for of_seeds in validations]
+    return [", ".join(f"{loss:.2f}" for loss in values) for values in (ends, losses)]
 
 
 def budget_of(run: RunRecord) -> tuple[int, int]:
@@ -270,17 +273,17 @@ def untrained_twin(row: SeedGroup, rows: Sequence[SeedGroup]) -> SeedGroup | Non
 
 
 def loss_words(rows: Sequence[SeedGroup]) -> str:
-    """Return in how many trainings the loss fell, and those in which it did not."""
+    """Return in how many trainings the loss fell between validations, on the same examples; name the others."""
     number, not_fallen = 0, []
     for row in rows:
         for run in row.runs:
-            first, last = run.fit.first_loss, run.fit.last_loss
+            losses = [loss for _, loss in run.fit.validation_losses]
             number += 1
-            if first is None or last is None or last >= first:
+            if not losses or losses[-1] >= losses[0]:
                 not_fallen.append(f"{label_of(row)} seed {run.key.seed}")
     exceptions = f" (not of {', '.join(not_fallen)})" if not_fallen else ""
     fallen = number - len(not_fallen)
-    return f"the training loss fell in {fallen} of {format_count(number, 'training')}{exceptions}"
+    return f"the validation loss fell in {fallen} of {format_count(number, 'training')}{exceptions}"
 
 
 def main() -> None:

@@ -28,6 +28,7 @@ FIT = FitReport(
     seconds=60.0,
     first_loss=3.2,
     last_loss=3.0,
+    validation_losses=((25, 3.1), (50, 3.05)),
 )
 
 
@@ -75,7 +76,7 @@ def test_the_sentence_follows_the_scores(tmp_path: Path) -> None:
     """Training raises, lowers or does not change the score; other rows are above, below or alike."""
     others = [*trained("pagesum", 20, init="random"), record("lead", 40)]
     text = sentence(tmp_path / "better", *tuned(30), as_it_is(25), *others)
-    assert "arxiv, 40 examples, 50 steps of 2 examples: the training loss fell in 6 of 6" in text
+    assert "arxiv, 40 examples, 50 steps of 2 examples: the validation loss fell in 6 of 6" in text
     assert "raises R-Lsum significantly for: `beginning`, LoRA. It lowers it for: none." in text
     assert "Against `beginning`, LoRA, R-Lsum 30.0: significantly below it: `beginning`, as" in text
     assert "`pagesum` from nothing. Above it: lead. Not distinguished: none." in text
@@ -102,7 +103,7 @@ def test_other_budgets_and_losses_that_rise_are_named(tmp_path: Path) -> None:
     budgets = sentence(tmp_path / "budgets", *tuned(30), *trained("pagesum", 20, steps=90))
     assert budgets.endswith("the trainings have 2 different budgets, so nothing is compared.")
     first, *others = tuned(30)
-    rising = replace(first, fit=replace(FIT, last_loss=3.3))
+    rising = replace(first, fit=replace(FIT, validation_losses=((25, 3.1), (50, 3.1))))
     text = sentence(tmp_path / "rising", rising, *others, as_it_is(25))
     assert "fell in 2 of 3 trainings (not of `beginning`, LoRA seed 1)" in text
     assert sentence(tmp_path / "none", as_it_is(25)) == (
@@ -115,9 +116,10 @@ def test_a_row_says_what_it_cost(tmp_path: Path) -> None:
     block, _ = table(tmp_path, *tuned(30), as_it_is(25), word=NOT_SHOWN)
     first, second = program.table_of("arxiv", block).rows
     assert first[0] == "`beginning`, LoRA (not shown)"
-    assert first[5:13] == ("3", "50", "100", "89,000", "3.20–3.00", "60", "0", "0.9 M")
+    assert first[5:9] == ("3", "50", "100", "89,000")
+    assert first[9:14] == ("3.20, 3.00", "3.10, 3.05", "60", "0", "0.9 M")
     assert second[0].startswith("`beginning`, as it is")
-    assert second[5:13] == ("", "", "", "", "", "", "0", "")
+    assert second[5:14] == ("", "", "", "", "", "", "", "0", "")
 
 
 @pytest.mark.numbers
