@@ -1,8 +1,8 @@
 """Fine-tunes a language model, trains the papers' systems from nothing with as many steps, and scores extracts.
 
     python benchmarks/fine_tuned.py WEIGHTS [--encoder FOLDER] [--sets aclsum] [--readings beginning select] [--steps 50]
-    python benchmarks/fine_tuned.py WEIGHTS --device cuda --steps 200 --seeds 1 2 3 --input-length 4000 --scale small
-        --examples 100 --batch-size 50 --work WORK --results-dir RESULTS       ten minutes on a GPU
+    python benchmarks/fine_tuned.py WEIGHTS --sets aclsum --device cuda --model dtype=bfloat16 --steps 100 --seeds 1 2 3
+        --input-length 2000 --examples 100 --batch-size 50 --work WORK --results-dir RESULTS       on a GPU
     python benchmarks/fine_tuned.py --publish --work WORK       packs the runs of a folder, such as one from a GPU
     python benchmarks/fine_tuned.py --write       puts the tables into docs/fine-tuning.md; --check compares them
 
