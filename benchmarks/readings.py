@@ -14,7 +14,7 @@ the documents have that many planted facts, and the model is asked to keep them.
 import argparse
 import subprocess
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import chain
 from pathlib import Path
@@ -23,7 +23,12 @@ from typing import Any
 from probe_claims import ROOT, Table, put_tables
 from real_systems import PUBLISHED, publish
 
-from longsumbench.leaderboards.seed_groups import ScoresOfRuns, SeedGroup, compare_groups
+from longsumbench.leaderboards.seed_groups import (
+    PairDifference,
+    ScoresOfRuns,
+    SeedGroup,
+    compare_groups,
+)
 from longsumbench.leaderboards.significance import (
     DISTINGUISHED,
     UNDISTINGUISHED,
@@ -88,27 +93,29 @@ def dataset_name(name: str, options: argparse.Namespace) -> str:
     return f"planted_{name}" if options.plant else f"readings_{name}"
 
 
-def points_of(name: str, options: argparse.Namespace) -> Iterator[dict[str, Any]]:
-    """Yield the settings of each run on a set: extracts first, which take seconds."""
-    texts = SETS[name]
-    words = str(texts.words)
+def extracts_of(texts: TextSet, encoder: str | None) -> Iterator[dict[str, Any]]:
+    """Yield the settings of extracts as long as the model is asked to write, and of the oracle."""
     extracts: list[dict[str, Any]] = [{"model": "lead"}, {"model": "lexrank"}]
     extracts += [{"model": "random", "seed": seed} for seed in SEEDS]
     rankers = ["tfidf", "bm25"] if texts.queries else []
     extracts += [{"model": "ranker", "model.rank": rank} for rank in rankers]
-    if options.encoder:
+    if encoder:
         encoders = ["embedding", "embedding_lexrank"] if texts.queries else ["embedding_lexrank"]
         for rank in encoders:
-            encoder = {"model.rank": rank, "model.rank_checkpoint": options.encoder}
-            extracts.append({"model": "ranker", **encoder})
+            of_encoder = {"model.rank": rank, "model.rank_checkpoint": encoder}
+            extracts.append({"model": "ranker", **of_encoder})
     for point in extracts:
-        yield {**point, "model.length": words}
+        yield {**point, "model.length": texts.words}
     yield {"model": "oracle"}
+
+
+def prompted_model(texts: TextSet, options: argparse.Namespace) -> dict[str, Any]:
+    """Return the settings of the language model."""
     model = {
         "model": "prompt",
         "model.checkpoint": options.weights,
-        "model.length": words,
-        "model.decode_length": 40 + 2 * texts.words,
+        "model.length": texts.words,
+        "model.decode_length": longest_answer(texts),
         "decode.no_repeat_ngram": 4,
         "decode.batch_size": options.batch_size,
         "decode.evidence": "none",
@@ -117,6 +124,19 @@ def points_of(name: str, options: argparse.Namespace) -> Iterator[dict[str, Any]
     for setting in options.model:
         key, _, value = setting.partition("=")
         model[f"model.{key}"] = value
+    return model
+
+
+def longest_answer(texts: TextSet) -> int:
+    """Return how long a summary may be, in tokens."""
+    return 40 + 2 * texts.words
+
+
+def points_of(name: str, options: argparse.Namespace) -> Iterator[dict[str, Any]]:
+    """Yield the settings of each run on a set: extracts first, which take seconds."""
+    texts = SETS[name]
+    yield from extracts_of(texts, options.encoder)
+    model = prompted_model(texts, options)
     if options.plant:
         model["model.prompt"] = "facts"
     for reading in options.readings:
@@ -125,23 +145,33 @@ def points_of(name: str, options: argparse.Namespace) -> Iterator[dict[str, Any]
 
 
 def make_runs(options: argparse.Namespace) -> None:
-    """Make the runs that are missing, each in its own process, so that its peak memory is its own."""
+    """Make the runs that are missing."""
     for name in options.sets:
-        texts = SETS[name]
-        words = [f"dataset={texts.reader}", f"dataset.name={dataset_name(name, options)}"]
+        words = words_of(SETS[name], dataset_name(name, options), options)
         if options.plant:
             words.append(f"dataset.plant={options.plant}")
-        if texts.path:
-            words.append(f"dataset.path={options.data / texts.path}")
-        words += [
-            f"decode.limit={options.examples}",
-            f"results_dir={options.work}",
-            "baselines=false",
-        ]
-        for point in points_of(name, options):
-            settings = [f"{key}={value}" for key, value in point.items()]
-            command = [sys.executable, "-m", "longsumbench", "run", *words, *settings]
-            subprocess.run(command, check=True)
+        run_points(words, points_of(name, options))
+
+
+def words_of(texts: TextSet, name: str, options: argparse.Namespace) -> list[str]:
+    """Return the settings that all runs on some texts share; `name` is that of the dataset in the results."""
+    words = [f"dataset={texts.reader}", f"dataset.name={name}"]
+    if texts.path:
+        words.append(f"dataset.path={options.data / texts.path}")
+    return [
+        *words,
+        f"decode.limit={options.examples}",
+        f"results_dir={options.work}",
+        "baselines=false",
+    ]
+
+
+def run_points(words: Sequence[str], points: Iterable[dict[str, Any]]) -> None:
+    """Make the runs that are missing, each in its own process, so that its peak memory is its own."""
+    for point in points:
+        settings = [f"{key}={value}" for key, value in point.items()]
+        command = [sys.executable, "-m", "longsumbench", "run", *words, *settings]
+        subprocess.run(command, check=True)
 
 
 def label_of(row: SeedGroup) -> str:
@@ -226,23 +256,9 @@ def sentence_of(name: str, block: ComparableRows, scores: ScoresOfRuns) -> str:
     mean = best.numbers[score].mean
     if is_planted(best) and not mean:
         return f"{about} none of the readings keeps a planted fact."
-    pairs = {}
-    for row in rows:
-        pair = compare_groups(row, best, score, scores)
-        if row.key != best.key and pair is not None:
-            pairs[row.key] = pair
-    labels: dict[str, list[str]] = {"below": [], "above": [], "alike": [], "untested": []}
-    judged = judge_differences(pairs)
-    for row in rows:
-        if row.key == best.key:
-            continue
-        difference, kind = judged.get(row.key), "untested"
-        if difference is not None and difference.outcome == DISTINGUISHED:
-            kind = "above" if difference.mean > 0 else "below"
-        elif difference is not None and difference.outcome == UNDISTINGUISHED:
-            kind = "alike"
-        labels[kind].append(label_of(row))
-    lists = {kind: ", ".join(names) or "none" for kind, names in labels.items()}
+    others = [row for row in rows if row.key != best.key]
+    pairs = [(label_of(row), compare_groups(row, best, score, scores)) for row in others]
+    lists = sort_by_test(pairs)
     has_most = f"has the highest R-Lsum, {mean:.1f}"
     if is_planted(best):
         has_most = f"keeps most planted facts, {mean:.1f} %"
@@ -253,36 +269,78 @@ def sentence_of(name: str, block: ComparableRows, scores: ScoresOfRuns) -> str:
     )
 
 
+def sort_by_test(pairs: Sequence[tuple[str, PairDifference | None]]) -> dict[str, str]:
+    """Sort the labels of differences by what a test says: below, above, alike or untested → labels, or "none"."""
+    labels: dict[str, list[str]] = {"below": [], "above": [], "alike": [], "untested": []}
+    tested = {place: pair for place, (_, pair) in enumerate(pairs) if pair is not None}
+    judged = judge_differences(tested)
+    for place, (label, _) in enumerate(pairs):
+        difference, kind = judged.get(place), "untested"
+        if difference is not None and difference.outcome == DISTINGUISHED:
+            kind = "above" if difference.mean > 0 else "below"
+        elif difference is not None and difference.outcome == UNDISTINGUISHED:
+            kind = "alike"
+        labels[kind].append(label)
+    return {kind: ", ".join(names) or "none" for kind, names in labels.items()}
+
+
+def add_common_options(parser: argparse.ArgumentParser, work: str, examples: int) -> None:
+    """Add the options of programs that run a language model on several datasets."""
+    parser.add_argument("weights", nargs="?", help="GGUF file, folder, hub name or a server's name")
+    parser.add_argument("--model", nargs="*", default=[], help="further settings: dtype=bfloat16")
+    parser.add_argument("--encoder", help="folder of a sentence encoder")
+    parser.add_argument("--data", type=Path, default=Path("../shared/data"))
+    parser.add_argument("--examples", type=int, default=examples)
+    parser.add_argument("--batch-size", type=int, default=8, help="prompts at once")
+    parser.add_argument("--device", default="auto")
+    parser.add_argument("--work", type=Path, default=Path(work))
+    parser.add_argument("--results-dir", type=Path, default=PUBLISHED)
+    parser.add_argument("--publish", action="store_true", help="only pack what --work has")
+    parser.add_argument("--write", action="store_true")
+    parser.add_argument("--check", action="store_true")
+
+
+def publish_work(options: argparse.Namespace, datasets: Sequence[str]) -> None:
+    """Pack the runs of some datasets that the work folder has, next to those that are packed already."""
+    folders = [options.work / "runs" / name for name in datasets]
+    records = chain(*(folder.glob("*/*/record.json") for folder in folders))
+    runs = (record.parent for record in records)
+    publish(runs, datasets, Results(options.results_dir), keep=True)
+
+
+def show_or_write(
+    page_name: str, tables: Sequence[Table], sentences: Sequence[str], options: argparse.Namespace
+) -> None:
+    """Print tables and sentences; or put the tables into their page, and name what it lacks."""
+    if options.write:
+        put_tables(tables)
+    if options.write or options.check:
+        page = (ROOT / page_name).read_text(encoding="utf-8")
+        lines = page.splitlines()
+        words = " ".join(page.split())
+        missing = [line for table in tables for line in table.lines() if line not in lines]
+        missing += [sentence for sentence in sentences if sentence not in words]
+        sys.exit("\n".join(f"{page_name} lacks: {line}" for line in missing) or None)
+    for table in tables:
+        print(*table.lines(), "", sep="\n")
+    print(*sentences, sep="\n")
+
+
 def main() -> None:
     """Make the runs; or print the tables and sentences, put them into the page, or compare them with it."""
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
-    parser.add_argument("weights", nargs="?", help="GGUF file, folder, hub name or a server's name")
-    parser.add_argument("--model", nargs="*", default=[], help="further settings: dtype=bfloat16")
-    parser.add_argument("--encoder", help="folder of a sentence encoder")
-    parser.add_argument("--data", type=Path, default=Path("../shared/data"))
+    add_common_options(parser, "results/readings", 60)
     parser.add_argument("--sets", nargs="*", choices=SETS, default=list(SETS))
     parser.add_argument("--readings", nargs="*", choices=READINGS, default=list(READINGS))
     parser.add_argument("--plant", type=int, help="facts planted in each document")
-    parser.add_argument("--examples", type=int, default=60)
-    parser.add_argument("--batch-size", type=int, default=8, help="prompts at once")
-    parser.add_argument("--device", default="auto")
-    parser.add_argument("--work", type=Path, default=Path("results/readings"))
-    parser.add_argument("--results-dir", type=Path, default=PUBLISHED)
-    parser.add_argument("--publish", action="store_true", help="only pack what --work has")
-    parser.add_argument("--write", action="store_true")
-    parser.add_argument("--check", action="store_true")
     options = parser.parse_args()
     results = Results(options.results_dir)
     if options.weights:
         make_runs(options)
     if options.weights or options.publish:
-        datasets = [dataset_name(name, options) for name in options.sets]
-        records = chain(
-            *((options.work / "runs" / name).glob("*/*/record.json") for name in datasets)
-        )
-        publish((record.parent for record in records), datasets, results, keep=True)
+        publish_work(options, [dataset_name(name, options) for name in options.sets])
     tables, sentences = [], []
     kinds = ("readings", "planted")
     names = [f"{kind}_{name}" for name in options.sets for kind in kinds]
@@ -294,18 +352,7 @@ def main() -> None:
         if rows.comparable:
             tables.append(table_of(title, rows.comparable[0]))
             sentences.append(sentence_of(title, rows.comparable[0], rows.scores))
-    if options.write:
-        put_tables(tables)
-    if options.write or options.check:
-        page = (ROOT / PAGE).read_text(encoding="utf-8")
-        lines = page.splitlines()
-        words = " ".join(page.split())
-        missing = [line for table in tables for line in table.lines() if line not in lines]
-        missing += [sentence for sentence in sentences if sentence not in words]
-        sys.exit("\n".join(f"{PAGE} lacks: {line}" for line in missing) or None)
-    for table in tables:
-        print(*table.lines(), "", sep="\n")
-    print(*sentences, sep="\n")
+    show_or_write(PAGE, tables, sentences, options)
 
 
 if __name__ == "__main__":

@@ -13,6 +13,7 @@ LED's window and LongT5's neighbourhood have 128 tokens; LED marks the first tok
 import argparse
 import shlex
 import sys
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -59,15 +60,17 @@ def main() -> None:
         sys.exit(max(longsumbench(command) for command in commands))
 
 
-def write_checkpoints(folder: Path, overrides: list[str]) -> list[Path]:
-    """Write the architectures in PageSum's size; return their folders."""
+def write_checkpoints(
+    folder: Path, overrides: list[str], architectures: Sequence[str] = ARCHITECTURES
+) -> list[Path]:
+    """Write architectures in PageSum's size; return their folders."""
     first = [word.partition(",")[0] for word in overrides]  # of several seeds
     config, stages = plan([*first, "model=pagesum", "model.init=random"])[0].config, user_cache()
     train = load_texts(config.dataset, stages).splits["train"]
     tokenizer = trained_tokenizer(train, vars(config.model)["vocabulary_size"], stages)
     special = [(token, tokenizer.convert_tokens_to_ids(token)) for token in ("<s>", "</s>")]
     written = []
-    for name in ARCHITECTURES:
+    for name in architectures:
         network = architecture(name, config.model, tokenizer)
         template = "$A </s>" if name == "longt5" else "<s> $A </s>"
         processor = TemplateProcessing(single=template, special_tokens=special)

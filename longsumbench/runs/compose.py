@@ -179,7 +179,7 @@ def _scale_options(config_dir: str | None) -> dict[str, Any]:
     """Return "scale-system" → settings.
 
     A built-in system gets the common settings (`all`) that it has. Other systems get only their own settings. Of these,
-    `decode` has settings of the search.
+    `decode` has settings of the search, and `train` of the recipe.
     """
     options = {}
     for scale, blocks in scale_models(config_dir).items():
@@ -191,7 +191,8 @@ def _scale_options(config_dir: str | None) -> dict[str, Any]:
                     names = {item.name for item in fields(registry.config_of(name))}
                     settings = {key: value for key, value in common.items() if key in names}
             settings |= blocks.get(name, {})
-            node = {"decode": settings.pop("decode")} if "decode" in settings else {}
+            sections = settings.keys() & {"train", "decode"}
+            node = {section: settings.pop(section) for section in sections}
             options[f"{scale}-{name}"] = {"model": settings, **node}
     return options
 

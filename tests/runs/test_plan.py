@@ -222,7 +222,9 @@ def write_scale(folder: Path, text: str) -> str:
 def test_a_system_takes_what_it_has_of_a_scale(tmp_path: Path) -> None:
     """Settings of all systems are left out where a system lacks them; its own block and later files win."""
     folder = write_scale(
-        tmp_path, "models:\n  all: {d_model: 64, segment_length: 8}\n  ea: {d_model: 32}\n"
+        tmp_path,
+        "train: {max_steps: 5}\nmodels:\n  all: {d_model: 64, segment_length: 8}\n"
+        "  ea: {d_model: 32, train: {max_steps: 7}}\n",
     )
     found = {
         one.config.model.name: one
@@ -230,6 +232,7 @@ def test_a_system_takes_what_it_has_of_a_scale(tmp_path: Path) -> None:
     }
     assert vars(found["seal"].config.model)["segment_length"] == 8
     assert [vars(found[name].config.model)["d_model"] for name in ("ea", "seal")] == [32, 64]
+    assert [found[name].config.train.max_steps for name in ("ea", "seal")] == [7, 5]
     assert {one.variant for one in found.values()} == {""}
     (tmp_path / "experiment").mkdir()
     text = "# @package _global_\nmodel:\n  d_model: 16\n"
