@@ -36,6 +36,7 @@ from longsumbench.models.prompt.system import PromptSystem
 from longsumbench.runs.environment import peak_memory_gb
 
 ROUNDS = 3
+RATE = 2e-4
 
 
 class PlainTrainer(Trainer):
@@ -60,11 +61,11 @@ def collate_padded(rows: list[dict[str, Any]]) -> dict[str, torch.Tensor]:
     }
 
 
-def measure(options: argparse.Namespace) -> dict[str, float]:
-    """Train with one of the two, and return tokens a second and the peak memory in GB."""
-    recipe = Recipe(
+def recipe_of(options: argparse.Namespace) -> Recipe:
+    """Return the recipe of the suite; the Trainer gets the same."""
+    return Recipe(
         optimizer="adam",
-        learning_rate=2e-4,
+        learning_rate=RATE,
         schedule="constant",
         warmup_steps=1,
         max_grad_norm=1.0,
@@ -75,6 +76,10 @@ def measure(options: argparse.Namespace) -> dict[str, float]:
         device=options.device,
         bf16=options.bf16,
     )
+
+
+def system_of(options: argparse.Namespace) -> PromptSystem:
+    """Return the system, whose engine has the model."""
     values = {
         "checkpoint": options.weights,
         "dtype": "bfloat16" if options.bf16 else None,
@@ -84,10 +89,46 @@ def measure(options: argparse.Namespace) -> dict[str, float]:
         "decode_length": 280,
     }
     config: PromptConfig = build_settings(PromptConfig, values, "model.")
-    system = PromptSystem(config)
-    with tempfile.TemporaryDirectory() as folder:
-        stages = ArtifactCache(Path(folder))
-        examples = load_texts(DatasetSettings("aclsum"), stages).splits["train"]
+    return PromptSystem(config)
+
+
+def train_by_suite(tuning: Tuning, rows: datasets.Dataset, recipe: Recipe, folder: Path) -> float:
+    """Train with the suite; return the seconds."""
+    objective = Objective(lambda **batch: tuning.output(0.0, **batch))
+    collator = PromptCollator(can_pack(tuning.network))
+    report = train(
+        tuning.network, rows, None, collator, recipe, folder / "trainer", objective=objective
+    )
+    return report.seconds
+
+
+def train_plainly(network: Any, rows: list[dict[str, Any]], recipe: Recipe, folder: Path) -> float:
+    """Train with the Trainer on rows in their order; return the seconds."""
+    arguments = TrainingArguments(
+        output_dir=str(folder),
+        max_steps=recipe.max_steps,
+        per_device_train_batch_size=recipe.batch_size,
+        learning_rate=RATE,
+        lr_scheduler_type="constant",
+        bf16=recipe.bf16,
+        use_cpu=recipe.device == "cpu",
+        save_strategy="no",
+        report_to=[],
+        disable_tqdm=True,
+        remove_unused_columns=False,
+        max_grad_norm=1.0,
+    )
+    trainer = PlainTrainer(network, arguments, train_dataset=rows, data_collator=collate_padded)
+    seconds: float = trainer.train().metrics["train_runtime"]
+    return seconds
+
+
+def measure(options: argparse.Namespace) -> dict[str, float]:
+    """Train with one of the two, and return tokens a second and the peak memory in GB."""
+    recipe, system = recipe_of(options), system_of(options)
+    with tempfile.TemporaryDirectory() as name:
+        folder = Path(name)
+        examples = load_texts(DatasetSettings("aclsum"), ArtifactCache(folder)).splits["train"]
         number = min(len(examples), options.steps * options.batch_size)
         rows = datasets.Dataset.from_list(
             [training_row(system.builder, examples[index]) for index in range(number)]
@@ -96,39 +137,14 @@ def measure(options: argparse.Namespace) -> dict[str, float]:
         tuning = Tuning(engine)
         network = tuning.start()
         steps = list(BatchPlan(rows, recipe).epoch(0))[: options.steps]
-        batches = [batch for step in steps for batch in step]
-        tokens = sum(rows[index]["length"] for batch in batches for index in batch)
+        ordered = [rows[index] for step in steps for batch in step for index in batch]
+        started = time.process_time()
         if options.only == "suite":
-            objective = Objective(lambda **batch: tuning.output(0.0, **batch))
-            collator = PromptCollator(can_pack(network))
-            started = time.process_time()
-            report = train(
-                network, rows, None, collator, recipe, Path(folder) / "t", objective=objective
-            )
-            seconds = report.seconds
-            processor = time.process_time() - started
+            seconds = train_by_suite(tuning, rows, recipe, folder)
         else:
-            arguments = TrainingArguments(
-                output_dir=folder,
-                max_steps=options.steps,
-                per_device_train_batch_size=options.batch_size,
-                learning_rate=2e-4,
-                lr_scheduler_type="constant",
-                bf16=options.bf16,
-                use_cpu=options.device == "cpu",
-                save_strategy="no",
-                report_to=[],
-                disable_tqdm=True,
-                remove_unused_columns=False,
-                max_grad_norm=1.0,
-            )
-            ordered = [rows[index] for batch in batches for index in batch]
-            trainer = PlainTrainer(
-                network, arguments, train_dataset=ordered, data_collator=collate_padded
-            )
-            started = time.process_time()
-            seconds = trainer.train().metrics["train_runtime"]
-            processor = time.process_time() - started
+            seconds = train_plainly(network, ordered, recipe, folder)
+        processor = time.process_time() - started
+    tokens = sum(row["length"] for row in ordered)
     return {
         "tokens a second": tokens / seconds,
         "tokens a second of one core": tokens / processor,
@@ -150,15 +166,15 @@ def main() -> None:
     if options.only:
         print(json.dumps(measure(options)))
         return
-    found: dict[str, list[dict[str, float]]] = {"suite": [], "plain": []}
+    figures: dict[str, list[dict[str, float]]] = {"suite": [], "plain": []}
     for _ in range(ROUNDS):
-        for name, measures in found.items():
+        for name, measures in figures.items():
             command = [sys.executable, __file__, *sys.argv[1:], "--only", name]
-            done = subprocess.run(command, check=True, stdout=subprocess.PIPE, text=True)
-            measures.append(json.loads(done.stdout.splitlines()[-1]))
-    for unit in found["suite"][0]:
-        suite = median(measured[unit] for measured in found["suite"])
-        plain = median(measured[unit] for measured in found["plain"])
+            printed = subprocess.check_output(command, text=True)
+            measures.append(json.loads(printed.splitlines()[-1]))
+    for unit in figures["suite"][0]:
+        suite = median(measured[unit] for measured in figures["suite"])
+        plain = median(measured[unit] for measured in figures["plain"])
         print(f"{unit}: suite {suite:.3g}, Trainer {plain:.3g}, ratio {suite / plain:.2f}")
 
 

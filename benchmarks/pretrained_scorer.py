@@ -16,7 +16,8 @@ from pathlib import Path
 from typing import Any
 
 from extractive_claims import PRETRAINED as DATASET
-from probe_claims import ROOT, Table, put_tables
+from probe_claims import Table
+from readings import show_or_write, sort_by_test
 from real_systems import PUBLISHED, publish
 
 from longsumbench.leaderboards.seed_groups import ScoresOfRuns, SeedGroup, compare_groups
@@ -132,6 +133,20 @@ def table_of(block: ComparableRows, scores: ScoresOfRuns) -> Table:
     return Table(PAGE, HEADING, lines)
 
 
+def sentence_of(block: ComparableRows, scores: ScoresOfRuns) -> str:
+    """Return which rows a test tells from the pretrained scorer; all rows but the oracle are tested together (Holm)."""
+    (scorer,) = [row for row in block.rows if is_pretrained(row)]
+    pairs = []
+    for row in block.rows:
+        if row.key != scorer.key and not row.first.oracle:
+            pairs.append((label_of(row), compare_groups(row, scorer, "rougeLsum", scores)))
+    lists = sort_by_test(pairs)
+    return (
+        f"{scorer.first.evaluation.n} papers: significantly below {label_of(scorer)}, in R-Lsum: {lists['below']}. Above"
+        f" it: {lists['above']}. Not distinguished: {lists['alike']}. Not tested: {lists['untested']}."
+    )
+
+
 def main() -> None:
     """Make the runs; or print the table, put it into the card, or compare it with the card."""
     parser = argparse.ArgumentParser(
@@ -155,14 +170,9 @@ def main() -> None:
     if not results.bundle(DATASET).is_file():
         sys.exit(f"{results.bundle(DATASET)} is missing: make the runs, then add --publish")
     rows = read_table(results, DATASET)
-    table = table_of(rows.comparable[0], rows.scores)
-    if options.write:
-        put_tables([table])
-    if options.write or options.check:
-        lines = (ROOT / PAGE).read_text(encoding="utf-8").splitlines()
-        missing = [line for line in table.lines() if line not in lines]
-        sys.exit("\n".join(f"{PAGE} lacks: {line}" for line in missing) or None)
-    print(*table.lines(), sep="\n")
+    block = rows.comparable[0]
+    sentence = sentence_of(block, rows.scores)
+    show_or_write(PAGE, [table_of(block, rows.scores)], [sentence], options)
 
 
 if __name__ == "__main__":
