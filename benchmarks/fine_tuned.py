@@ -15,6 +15,7 @@ folder with a sentence encoder; without it, its row is left out. DATA has `sumpu
 
 import argparse
 from collections.abc import Iterator, Sequence
+from statistics import fmean
 from typing import Any
 
 import readings
@@ -182,12 +183,12 @@ def costs_of(row: SeedGroup) -> list[str]:
     """Return what training and writing took, means over seeds; cells of the training are empty without one."""
     run = row.first
     memory = max(run.costs.peak_memory_gb or 0.0 for run in row.runs)
-    writing = mean_of([run.costs.timings.summarize for run in row.runs])
+    writing = fmean(run.costs.timings.summarize for run in row.runs)
     training, weights = [""] * 7, ""
     if run.trained:
         fits = [run.fit for run in row.runs]
-        tokens = mean_of([fit.source_tokens + fit.target_tokens for fit in fits])
-        seconds = mean_of([fit.seconds for fit in fits])
+        tokens = fmean(fit.source_tokens + fit.target_tokens for fit in fits)
+        seconds = fmean(fit.seconds for fit in fits)
         budget = [f"{len(fits)}", f"{run.fit.steps:,}", f"{run.fit.examples:,}", f"{tokens:,.0f}"]
         training = [*budget, *loss_cells(fits), f"{seconds:,.0f}"]
         weights = f"{run.fit.parameters / 1e6:.1f} M"
@@ -195,17 +196,12 @@ def costs_of(row: SeedGroup) -> list[str]:
     return [*training, f"{writing:,.0f}", weights, f"{memory:.1f} GB", device]
 
 
-def mean_of(values: Sequence[float]) -> float:
-    """Return the mean of some numbers."""
-    return sum(values) / len(values)
-
-
 def loss_cells(fits: Sequence[FitReport]) -> list[str]:
     """Return the first and last training loss, and all validation losses, in nats per target token: means over seeds."""
-    ends = [mean_of([fit.first_loss or 0.0 for fit in fits])]
-    ends.append(mean_of([fit.last_loss or 0.0 for fit in fits]))
+    ends = [fmean(fit.first_loss or 0.0 for fit in fits)]
+    ends.append(fmean(fit.last_loss or 0.0 for fit in fits))
     validations = zip(*(fit.validation_losses for fit in fits), strict=True)
-    losses = [mean_of([loss for _, loss in of_seeds]) for of_seeds in validations]
+    losses = [fmean(loss for _, loss in of_seeds) for of_seeds in validations]
     return [", ".join(f"{loss:.2f}" for loss in values) for values in (ends, losses)]
 
 
@@ -265,10 +261,11 @@ def sentence_of(name: str, block: ComparableRows, scores: ScoresOfRuns) -> str:
 def untrained_twin(row: SeedGroup, rows: Sequence[SeedGroup]) -> SeedGroup | None:
     """Return the row of the same reading without training."""
     reading = row.first.config.model["reading"]
-    for other in rows:
-        is_prompt = other.first.key.model == "prompt" and not other.first.trained
-        if is_prompt and other.first.config.model["reading"] == reading:
-            return other
+    for candidate in rows:
+        run = candidate.first
+        is_untrained = run.key.model == "prompt" and not run.trained
+        if is_untrained and run.config.model["reading"] == reading:
+            return candidate
     return None
 
 
@@ -313,10 +310,10 @@ def main() -> None:
     for name in options.sets:
         if not results.bundle(dataset_name(name)).is_file():
             continue
-        found = read_table(results, dataset_name(name))
-        block = rows_of(found)
+        table = read_table(results, dataset_name(name))
+        block = rows_of(table)
         tables.append(table_of(name, block))
-        sentences.append(sentence_of(name, block, found.scores))
+        sentences.append(sentence_of(name, block, table.scores))
     readings.show_or_write(PAGE, tables, sentences, options)
 
 

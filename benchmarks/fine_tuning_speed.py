@@ -4,7 +4,7 @@
 
 WEIGHTS is a GGUF file, a folder or a name on the hub. Both train the same LoRA adapter on `aclsum`, each in a process of
 its own, in turns. Prints tokens a second (of time, and of one core's work, which other programs change less) and peak
-memory, and the suite's beside the Trainer's as ratios. Loading is not counted; the Trainer pads its batches, and its loss
+memory, and the ratios of the suite's to the Trainer's. Loading is not counted; the Trainer pads its batches, and its loss
 is on the references alone, too.
 """
 

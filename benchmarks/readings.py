@@ -256,8 +256,8 @@ def sentence_of(name: str, block: ComparableRows, scores: ScoresOfRuns) -> str:
     mean = best.numbers[score].mean
     if is_planted(best) and not mean:
         return f"{about} none of the readings keeps a planted fact."
-    others = [row for row in rows if row.key != best.key]
-    pairs = [(label_of(row), compare_groups(row, best, score, scores)) for row in others]
+    compared = [row for row in rows if row.key != best.key]
+    pairs = [(label_of(row), compare_groups(row, best, score, scores)) for row in compared]
     lists = sort_by_test(pairs)
     has_most = f"has the highest R-Lsum, {mean:.1f}"
     if is_planted(best):

@@ -112,8 +112,8 @@ def measured(name: str, tokens: int, overlap: int, task: str) -> tuple[float, fl
     command = [sys.executable, __file__, "--measure", name, str(tokens), str(overlap), task]
     # freed tensors are given back at once
     environment = {**os.environ, "MALLOC_MMAP_THRESHOLD_": "65536"}
-    done = subprocess.run(command, env=environment, check=True, capture_output=True, text=True)
-    peak, above, seconds = json.loads(done.stdout.splitlines()[-1])
+    printed = subprocess.check_output(command, env=environment, text=True)
+    peak, above, seconds = json.loads(printed.splitlines()[-1])
     return peak, above, seconds
 
 

@@ -71,7 +71,7 @@ def add_adapter(
 ) -> "PeftModel":
     """Return a network with a new adapter, whose weights alone are trained; it changes nothing before.
 
-    Its weight is 2, so that the best learning rate depends little on the rank (Hu et al. 2021, §4.1).
+    Its scale α / r is 2 for every rank, so that the best learning rate depends little on it (Hu et al. 2021, §4.1).
 
     Args:
         network: its weights become frozen.
@@ -85,7 +85,7 @@ def add_adapter(
     """
     with _needing_peft(f"model.lora_rank={rank}"):
         from peft import LoraConfig, get_peft_model
-    # A text, not a list, has a meaning of its own.
+    # Peft reads this as a text only; in a list it would be the name of a layer.
     chosen: Any = "all-linear" if targets == ["all-linear"] else targets
     settings = LoraConfig(r=rank, lora_alpha=2 * rank, target_modules=chosen, task_type="CAUSAL_LM")
     try:

@@ -223,7 +223,7 @@ def pack_sequences(lengths: Sequence[int], width: int) -> list[tuple[int, int]]:
     """Place sequences into rows of at most `width` tokens, the longest first, each into the first row with room.
 
     Returns:
-        Of each sequence its row, and its place in the row. One that is longer than `width` has a row of its own.
+        Of each sequence its row, and its place in the row. One that is longer than `width` is alone in a row.
     """
     used: list[int] = []
     slots = [(0, 0)] * len(lengths)
@@ -277,7 +277,7 @@ class Tuning:
         engine, config = self.engine, self.engine.config
         if config.tune_all and engine.weight_type != torch.float32:
             # Small steps would be lost in weights of fewer bits.
-            vars(engine)["network"] = engine.load_network(torch.float32)
+            engine.network = engine.load_network(torch.float32)
         base = self.network = engine.network
         if config.lora_rank:
             self.network = add_adapter(

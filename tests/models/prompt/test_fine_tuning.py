@@ -47,7 +47,7 @@ from longsumbench.models.prompt.system import PromptSystem
 
 TRAIN, VALIDATION = ToySplit.of("train", 12), ToySplit.of("validation", 4, start=900)
 BRIEF = Document(None, (Section(None, (("kadan.",),)),))
-# Two of one word fit beside each other, and others of several pages do not.
+# Two of one word fit into one row, and others of several pages do not.
 UNEQUAL = [example(number, sentences) for number, sentences in enumerate((2, 12, 1, 3, 2))]
 UNEQUAL[::2] = [replace(one, documents=(BRIEF,)) for one in UNEQUAL[::2]]
 GREEDY = Decoding(device="cpu", batch_size=3, min_length=8)
