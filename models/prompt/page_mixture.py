@@ -7,7 +7,8 @@ PageSum mixes the decoder's hidden states of all pages; a language model's pages
 A confidence c_p is the same for all pages (uniform), grows as the page's distribution is surer (entropy: the softmax of
 −H(p_p)), or is the softmax of a linear layer on the page's last hidden state (learned, as in PageSum).
 
-Letters: R rows (pages of all examples), P pages of one example, K beams, L prompt tokens, T output tokens, V vocabulary.
+Letters: E examples, R rows (pages of all examples), P pages of one example, K beams, L prompt tokens, T output tokens,
+V vocabulary.
 """
 
 from collections.abc import Callable, Sequence
@@ -106,7 +107,8 @@ class PageMixture(transformers.LogitsProcessor):
         self,
         num_pages: list[int],
         sureness_of: SurenessOf,
-        processors: Sequence[transformers.LogitsProcessor],
+        processor: transformers.LogitsProcessor,
+        device: torch.device,
         draws: bool = False,
     ) -> None:
         """Take the settings of a batch.
@@ -114,34 +116,42 @@ class PageMixture(transformers.LogitsProcessor):
         Args:
             num_pages: of each example.
             sureness_of: what the confidences are the softmax of.
-            processors: of each example; they change its mixture.
-            draws: the last processor's scores are those of a token to draw. `generate` would draw one for each page.
+            processor: changes the mixtures, [E·K, V], of all examples at once.
+            device: of the scores.
+            draws: the processor's scores are those of a token to draw. `generate` would draw one for each page.
         """
         self.num_pages, self.sureness_of = num_pages, sureness_of
-        self.processors, self.draws = processors, draws
+        self.processor, self.draws = processor, draws
+        # On the device once, so that no token waits for it.
+        self.repeats = torch.tensor(num_pages, device=device)  # [E]
+        self.first = self.repeats.cumsum(0) - self.repeats  # the row of each example's first page
 
     def __call__(self, input_ids: Tensor, scores: Tensor) -> Tensor:
         """Change the scores of the next token: [R·K, L + T], [R·K, V] → [R·K, V]."""
         num_rows = sum(self.num_pages)
         beams = len(scores) // num_rows
-        ids_of_examples = torch.split(input_ids.reshape(num_rows, beams, -1), self.num_pages)
-        sure = scores.new_zeros(len(scores))
-        if max(self.num_pages) > 1:
-            sure = self.sureness_of(scores.log_softmax(-1)[:, None])[:, -1]  # [R·K]
-        pages_of_examples = torch.split(scores.reshape(num_rows, beams, -1), self.num_pages)
-        sure_of_examples = torch.split(sure.reshape(num_rows, beams), self.num_pages)
+        ids = input_ids.reshape(num_rows, beams, -1)[self.first].flatten(0, 1)
+        mixture: Tensor = self.processor(ids, self._mixtures(scores, num_rows))  # [E·K, V]
+        if self.draws:
+            mixture = _only(torch.multinomial(mixture.softmax(-1), 1), mixture)
+        of_examples = mixture.reshape(len(self.num_pages), beams, -1)
+        of_rows = of_examples.repeat_interleave(self.repeats, 0, output_size=num_rows)
+        return of_rows.flatten(0, 1)
+
+    def _mixtures(self, scores: Tensor, num_rows: int) -> Tensor:
+        """Return the mixture of each example's pages; the scores of a single page are kept: [R·K, V] → [E·K, V]."""
+        if max(self.num_pages) == 1:
+            return scores
+        sure = self.sureness_of(scores.log_softmax(-1)[:, None])[:, -1]  # [R·K]
+        pages_of_examples = torch.split(
+            scores.reshape(num_rows, -1, scores.shape[-1]), self.num_pages
+        )
+        sure_of_examples = torch.split(sure.reshape(num_rows, -1), self.num_pages)
         mixtures = []
-        for ids, pages, weights, processors in zip(
-            ids_of_examples, pages_of_examples, sure_of_examples, self.processors, strict=True
-        ):
-            mixture = pages[0]
-            if len(pages) > 1:
-                mixture = mix_pages(pages.log_softmax(-1), weights)
-            mixture = processors(ids[0], mixture)  # [K, V]
-            if self.draws:
-                mixture = _only(torch.multinomial(mixture.softmax(-1), 1), mixture)
-            mixtures.append(mixture.expand(len(pages), -1, -1))
-        return torch.cat(mixtures).flatten(0, 1)
+        for pages, weights in zip(pages_of_examples, sure_of_examples, strict=True):
+            is_one = len(pages) == 1
+            mixtures.append(pages[0] if is_one else mix_pages(pages.log_softmax(-1), weights))
+        return torch.cat(mixtures)
 
 
 def _only(tokens: Tensor, scores: Tensor) -> Tensor:

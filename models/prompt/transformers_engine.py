@@ -33,7 +33,7 @@ _IN_ANSWERS = {"no_repeat_ngram_size": 0, "repetition_penalty": 1.0, "min_new_to
 
 
 class AnswerProcessor(transformers.LogitsProcessor):
-    """Applies the settings against repetition and copies, and those of the length, to one answer.
+    """Applies the settings against repetition and copies, and those of the length, to the answers of a batch.
 
     As for other systems, repetitions are those of the output. The library's `generate` would also count the prompt, so
     that a summary could repeat no phrase of its source. It would also change the distributions of pages before they are
@@ -54,11 +54,11 @@ class AnswerProcessor(transformers.LogitsProcessor):
 
         Args:
             decoding: the settings.
-            limit: the most tokens of the answer.
-            ends: the tokens that end it.
-            ids: the prompts of its pages, [P, L].
+            limit: the most tokens of an answer.
+            ends: the tokens that end one.
+            ids: the prompts of each answer's pages, [E, P, L].
             mask: 1 where a token is real.
-            begins: the place of a row where the answer begins.
+            begins: the place of a row where its answer begins.
             draws: change the scores to those of a token to draw.
         """
         self.begins, self.processors = begins, transformers.LogitsProcessorList()
@@ -68,7 +68,7 @@ class AnswerProcessor(transformers.LogitsProcessor):
         if decoding.no_repeat_ngram:
             add(transformers.NoRepeatNGramLogitsProcessor(decoding.no_repeat_ngram))
         if decoding.encoder_no_repeat_ngram:
-            add(SourceNgrams(decoding.encoder_no_repeat_ngram, ids[None], mask[None]))
+            add(SourceNgrams(decoding.encoder_no_repeat_ngram, ids, mask))
         if decoding.min_length and ends:
             add(
                 transformers.MinNewTokensLengthLogitsProcessor(
@@ -82,7 +82,7 @@ class AnswerProcessor(transformers.LogitsProcessor):
             add(transformers.TopPLogitsWarper(decoding.top_p))
 
     def __call__(self, input_ids: Tensor, scores: Tensor) -> Tensor:
-        """Change the scores of the next token: [K, L + T], [K, V] → [K, V]."""
+        """Change the scores of the next token: [E·K, L + T], [E·K, V] → [E·K, V]."""
         changed: Tensor = self.processors(input_ids[:, self.begins :], scores)
         return changed
 
@@ -210,14 +210,12 @@ class _Rows:
     def page_mixture(
         self, decoding: Decoding, limit: int, ends: list[int], sureness_of: SurenessOf
     ) -> PageMixture:
-        """Return what changes the scores: the mixture of pages, and then what each answer's settings ask for."""
+        """Return what changes the scores: the mixture of pages, and then what the settings ask of answers."""
         draws = decoding.temperature > 0 and max(self.num_pages) > 1
-        prompts = torch.split(self.ids[:, : self.begins], self.num_pages)
-        masks = torch.split(self.mask[:, : self.begins], self.num_pages)
-        processors = []
-        for ids, mask in zip(prompts, masks, strict=True):
-            processors.append(AnswerProcessor(decoding, limit, ends, ids, mask, self.begins, draws))
-        return PageMixture(self.num_pages, sureness_of, processors, draws)
+        ids = pad_sequence(list(torch.split(self.ids[:, : self.begins], self.num_pages)), True)
+        mask = pad_sequence(list(torch.split(self.mask[:, : self.begins], self.num_pages)), True)
+        processor = AnswerProcessor(decoding, limit, ends, ids, mask, self.begins, draws)
+        return PageMixture(self.num_pages, sureness_of, processor, self.ids.device, draws)
 
 
 def _batches(requests: Sequence[Request], size: int) -> Iterator[list[Request]]:
