@@ -3,7 +3,6 @@
 Static methods are functions that templates call.
 """
 
-import math
 import re
 import shlex
 from collections.abc import Mapping, Sequence
@@ -21,6 +20,7 @@ from longsumbench.papers.page import OUTCOMES, MadePage
 from longsumbench.papers.paper_tables import find_paper_table
 from longsumbench.papers.write import page_title, summarize_outcomes
 from longsumbench.runs.record import RunRecord, output_problems, source_seen, split_variant
+from longsumbench.site.scatter import WIDTH, scatters_of
 from longsumbench.site.shown_tables import BY_PLACE, ShownBlock, axis_ticks, settings_on_card
 from longsumbench.sweeps.state import (
     ENDED,
@@ -62,7 +62,7 @@ class SitePage:
     """
 
     template: ClassVar[str]
-    shown_kinds: ClassVar = ("scores", "words", "cost")
+    shown_kinds: ClassVar = ("scores", "words", "cost", "runs")
     path: str
     title: str
     links: Links
@@ -88,7 +88,7 @@ class ShownDataset:
         folders: run id → the folder of the run.
         by_length: scores by the length of the source; None if they are unknown.
         pictures: topic → file name.
-        examples: True if there is a browser of examples.
+        examples: id of a run in the browser of examples → True if its outputs are there; empty without a browser.
         problems: what could not be read.
     """
 
@@ -100,7 +100,7 @@ class ShownDataset:
     by_length: Block | None
     pictures: Mapping[str, str]
     published: Sequence[Block]
-    examples: bool
+    examples: Mapping[str, bool]
     problems: Sequence[str]
 
     @property
@@ -138,9 +138,10 @@ class DatasetPage(SitePage):
     template: ClassVar = "dataset"
     dataset: ShownDataset
 
+    scatter_width: ClassVar = WIDTH
+
     axis_ticks = staticmethod(axis_ticks)
-    exp = staticmethod(math.exp)
-    log = staticmethod(math.log)
+    scatters_of = staticmethod(scatters_of)
 
 
 @dataclass(frozen=True, kw_only=True)
