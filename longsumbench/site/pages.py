@@ -224,21 +224,28 @@ class PapersPage(SitePage):
 
 @dataclass(frozen=True, kw_only=True)
 class PaperPage(SitePage):
-    """A table or figure of a paper; `text` is its Markdown."""
+    """A table or figure of a paper.
+
+    Attributes:
+        text: its Markdown.
+        addresses: file that the text may link → its address on the site.
+    """
 
     template: ClassVar = "paper"
     text: str
+    addresses: Mapping[str, str]
 
     @property
     def content(self) -> Markup:
-        """The page as HTML. Of relative addresses, only pictures and the index of claims are part of the site."""
+        """The page as HTML. Links to files that the site lacks are left out."""
         parser = MarkdownIt("js-default")  # without raw HTML
         tokens = parser.parse(self.text)
         for token in tokens:
             for part in token.children or ():
                 address = str(part.attrs.get("href", "https://"))
-                if address == "index.md":
-                    part.attrs["href"] = "../../papers.html"
+                name = address.rpartition("/")[2]
+                if name in self.addresses:
+                    part.attrs["href"] = self.addresses[name]
                 elif "://" not in address:
                     del part.attrs["href"]
         return Markup(parser.renderer.render(tokens, parser.options, {}))  # noqa: S704 - the parser escapes texts

@@ -21,7 +21,7 @@ _SIDE, _TOP = 12, 24  # between the outermost points and the ends of the axes
 _MOST_ROWS, _FEWEST_ROWS = 24, 3
 _LONGEST_NAME = 24  # characters
 _LEAST_RATIO = 1.1  # of the ends of the horizontal axis
-_FARTHEST = 6  # lines between a point and its name
+_FARTHEST = 12  # lines between a point and its name
 
 
 class Tick(NamedTuple):
@@ -168,10 +168,8 @@ def _name_points(points: Sequence[Point], height: float) -> list[Point]:
     """Put a name next to each point, the best rows first, where neither points nor names are."""
     occupied = [_Box(p.x - _DOT, p.y - _DOT, p.x + _DOT, p.y + _DOT) for p in points]
     named = []
-    for point in points:
-        name = point.row.label
-        if len(name) > _LONGEST_NAME:
-            name = name[: _LONGEST_NAME - 1] + "…"
+    names = _short_names([point.row for point in points])
+    for point, name in zip(points, names, strict=True):
         for place in _name_places(replace(point, name=name)):
             box = _box_of_name(place)
             inside = box.left >= 0 and box.right <= WIDTH and 0 <= box.top and box.bottom <= height
@@ -181,6 +179,21 @@ def _name_points(points: Sequence[Point], height: float) -> list[Point]:
                 break
         named.append(point)
     return named
+
+
+def _short_names(rows: Sequence[ShownRow]) -> list[str]:
+    """Cut the ends of long names; names that would be equal lose their middle."""
+    starts = []
+    for row in rows:
+        is_long = len(row.label) > _LONGEST_NAME
+        starts.append(f"{row.label[: _LONGEST_NAME - 1]}…" if is_long else row.label)
+    names = []
+    for row, start in zip(rows, starts, strict=True):
+        if starts.count(start) > 1:
+            model = row.group.first.key.model[: _LONGEST_NAME // 2]
+            start = f"{model}…{row.label[len(model) + 1 - _LONGEST_NAME :]}"
+        names.append(start)
+    return names
 
 
 def _name_places(point: Point) -> list[Point]:

@@ -225,23 +225,20 @@ def _leads(
     rivals = {following.key: labels[following.key]}
     baselines = [row for row in ranked if _is_baseline(row.first)]
     if baselines and baselines[0] is not best:
-        rivals[baselines[0].key] = f"{labels[baselines[0].key]}, the best baseline"
+        rivals[baselines[0].key] = f"{labels[baselines[0].key]}, the best baseline,"
     sentences = []
     for key, rival in rivals.items():
-        subject = "It" if sentences else labels[best.key]
+        start = f"{labels[best.key]} is ahead of" if not sentences else "It is ahead of"
         judged = comparable.tests.differences.get((key, name))
-        if judged:
-            interval = format_interval(-judged.high, -judged.low, ".1f").replace("-", "−")
-            verdict = _VERDICTS.get(judged.outcome, judged.outcome)
-            lead = f"{-judged.mean:.1f} ({interval}) ahead of {rival}: {verdict}."
-        else:
-            lead = f"{-differences[key].mean:.1f} ahead of {rival}: not tested."
-        sentences.append(f"{subject} is {lead}")
+        outcome = judged.outcome if judged else "not tested"
+        interval = f" ({format_interval(-judged.high, -judged.low, '.1f')})" if judged else ""
+        lead = f"{-differences[key].mean:.1f} in {heading_of(name)}{interval}".replace("-", "−")
+        sentences.append(f"{start} {rival} by {lead}: {_VERDICTS.get(outcome, outcome)}.")
     return sentences
 
 
 def _is_baseline(run: RunRecord) -> bool:
-    """Return True if nothing was trained, here or elsewhere."""
+    """Return True if nothing was trained here, and no summarizer was loaded or imported."""
     return not (run.trained or run.imported or run.system.checkpoint)
 
 

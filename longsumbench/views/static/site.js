@@ -89,6 +89,8 @@ const prepare = () => {
     fit(tools);
   }
   document.querySelectorAll("main table").forEach(stack);
+  const stackShown = event => event.target.querySelectorAll("table").forEach(stack);
+  document.querySelectorAll("main details").forEach(box => box.addEventListener("toggle", stackShown));
   for (const box of navigator.clipboard ? document.querySelectorAll(".command") : []) {
     const button = document.createElement("button");
     button.type = "button";
