@@ -90,7 +90,9 @@ def on_files(files: Files, config: MkDocsConfig) -> Files:
     for pattern, place in SITE.items():
         for path in sorted(ROOT.glob(pattern)):
             name = path.parent.name if path.name == "README.md" else path.name
-            files.append(File.generated(config, place.format(name, stem=path.stem), abs_src_path=str(path)))
+            files.append(
+                File.generated(config, place.format(name, stem=path.stem), abs_src_path=str(path))
+            )
     for path in NOTEBOOKS:
         place = path.relative_to(ROOT / "docs").with_suffix("")
         text, pictures = notebook_page(path)

@@ -20,7 +20,7 @@ from longsumbench.papers.page import OUTCOMES, MadePage
 from longsumbench.papers.paper_tables import find_paper_table
 from longsumbench.papers.write import page_title, summarize_outcomes
 from longsumbench.runs.record import RunRecord, output_problems, source_seen, split_variant
-from longsumbench.site.scatter import WIDTH, scatters_of
+from longsumbench.site.scatter import SCATTER_WIDTH, scatters_of
 from longsumbench.site.shown_tables import BY_PLACE, ShownBlock, axis_ticks, settings_on_card
 from longsumbench.sweeps.state import (
     ENDED,
@@ -138,7 +138,7 @@ class DatasetPage(SitePage):
     template: ClassVar = "dataset"
     dataset: ShownDataset
 
-    scatter_width: ClassVar = WIDTH
+    scatter_width: ClassVar = SCATTER_WIDTH
 
     axis_ticks = staticmethod(axis_ticks)
     scatters_of = staticmethod(scatters_of)

@@ -14,7 +14,7 @@ from longsumbench.runs.record import RunRecord
 from longsumbench.site.shown_tables import ShownBlock, ShownRow, axis_ticks
 
 # Sizes in the units of the drawing, which are pixels on a phone
-WIDTH = 360
+SCATTER_WIDTH = 360
 _LEAST_HEIGHT, _ROW_HEIGHT = 220, 18
 _CHARACTER, _LINE, _DOT = 7.4, 14, 5
 _SIDE, _TOP = 12, 24  # between the outermost points and the ends of the axes
@@ -31,12 +31,26 @@ class Tick(NamedTuple):
     text: str
 
 
+class Box(NamedTuple):
+    """The ends of a rectangle; `y` grows downwards."""
+
+    left: float
+    top: float
+    right: float
+    bottom: float
+
+    def overlaps(self, other: "Box") -> bool:
+        """Return True if the boxes have a common point."""
+        beside = self.right < other.left or other.right < self.left
+        return not (beside or self.bottom < other.top or other.bottom < self.top)
+
+
 @dataclass(frozen=True)
-class Point:
+class NamedPoint:
     """A row in the drawing.
 
     Attributes:
-        name: empty where there is no room.
+        name: the place of the row in the table, and the start of its label; empty where there is no room.
         anchor: which end of the name is at `name_x`: "start", "middle" or "end".
         line: True if a line joins the point to its name.
     """
@@ -44,16 +58,22 @@ class Point:
     row: ShownRow
     x: float
     y: float
-    name: str = ""
+    name: str
     name_x: float = 0
     name_y: float = 0
     anchor: str = "start"
     line: bool = False
 
+    def box(self) -> Box:
+        """Return the room that the name takes."""
+        width = _CHARACTER * len(self.name)
+        left = self.name_x - width * {"start": 0, "middle": 0.5, "end": 1}[self.anchor]
+        return Box(left, self.name_y - _LINE / 2, left + width, self.name_y + _LINE / 2)
+
 
 @dataclass(frozen=True)
 class Scatter:
-    """A drawing, `WIDTH` wide.
+    """A drawing, `SCATTER_WIDTH` wide.
 
     Attributes:
         title: what is drawn, and how many rows.
@@ -63,7 +83,7 @@ class Scatter:
     title: str
     axis: str
     height: float
-    points: Sequence[Point]
+    points: Sequence[NamedPoint]
     x_ticks: Sequence[Tick]
     y_ticks: Sequence[Tick]
 
@@ -133,15 +153,18 @@ def _scatter(shown: ShownBlock, quantity: _Quantity) -> Scatter | None:
     height = max(_LEAST_HEIGHT, _ROW_HEIGHT * len(rows))
 
     def place_x(value: float) -> float:
-        return _SIDE + (WIDTH - 2 * _SIDE) * (value - left) / (right - left)
+        return _SIDE + (SCATTER_WIDTH - 2 * _SIDE) * (value - left) / (right - left)
 
     def place_y(score: float) -> float:
         return _TOP + (height - 2 * _TOP) * (high - score) / ((high - low) or 1)
 
     points = []
-    for row in rows:
-        key = row.group.key
-        points.append(Point(row, place_x(values[key]), place_y(scores[key])))
+    for place, row in enumerate(ranked, start=1):
+        key, name = row.group.key, f"{place} {row.label}"
+        if len(name) > _LONGEST_NAME:
+            name = f"{name[: _LONGEST_NAME - 1]}…"
+        if key in values:
+            points.append(NamedPoint(row, place_x(values[key]), place_y(scores[key]), name))
     x_ticks = []
     for value in axis_ticks(math.exp(left), math.exp(right), quantity.ticks):
         x_ticks.append(Tick(place_x(math.log(value)), quantity.show(value)))
@@ -152,62 +175,38 @@ def _scatter(shown: ShownBlock, quantity: _Quantity) -> Scatter | None:
     return Scatter(title, quantity.axis, height, _name_points(points, height), x_ticks, y_ticks)
 
 
-class _Box(NamedTuple):
-    left: float
-    top: float
-    right: float
-    bottom: float
-
-    def overlaps(self, other: "_Box") -> bool:
-        """Return True if the boxes have a common point."""
-        beside = self.right < other.left or other.right < self.left
-        return not (beside or self.bottom < other.top or other.bottom < self.top)
-
-
-def _name_points(points: Sequence[Point], height: float) -> list[Point]:
+def _name_points(points: Sequence[NamedPoint], height: float) -> list[NamedPoint]:
     """Put a name next to each point, the best rows first, where neither points nor names are."""
-    occupied = [_Box(p.x - _DOT, p.y - _DOT, p.x + _DOT, p.y + _DOT) for p in points]
+    occupied = [Box(p.x - _DOT, p.y - _DOT, p.x + _DOT, p.y + _DOT) for p in points]
     named = []
-    names = _short_names([point.row for point in points])
-    for point, name in zip(points, names, strict=True):
-        for place in _name_places(replace(point, name=name)):
-            box = _box_of_name(place)
-            inside = box.left >= 0 and box.right <= WIDTH and 0 <= box.top and box.bottom <= height
+    for point in points:
+        for place in _name_places(point):
+            box = place.box()
+            inside = (
+                box.left >= 0
+                and box.right <= SCATTER_WIDTH
+                and box.top >= 0
+                and box.bottom <= height
+            )
             if inside and not any(map(box.overlaps, occupied)):
                 occupied.append(box)
-                point = place
+                named.append(place)
                 break
-        named.append(point)
+        else:
+            named.append(replace(point, name=""))
     return named
 
 
-def _short_names(rows: Sequence[ShownRow]) -> list[str]:
-    """Cut the ends of long names; names that would be equal lose their middle."""
-    starts = []
-    for row in rows:
-        is_long = len(row.label) > _LONGEST_NAME
-        starts.append(f"{row.label[: _LONGEST_NAME - 1]}…" if is_long else row.label)
-    names = []
-    for row, start in zip(rows, starts, strict=True):
-        if starts.count(start) > 1:
-            model = row.group.first.key.model[: _LONGEST_NAME // 2]
-            start = f"{model}…{row.label[len(model) + 1 - _LONGEST_NAME :]}"
-        names.append(start)
-    return names
-
-
-def _name_places(point: Point) -> list[Point]:
+def _name_places(point: NamedPoint) -> list[NamedPoint]:
     """Return a point with its name at all places that it may have, the nearest first."""
     places = []
     for lines in range(_FARTHEST + 1):
         gap = _DOT + 2 + 4 * lines
         for y in (point.y - lines * _LINE, point.y + lines * _LINE):
-            for x, anchor in ((point.x + gap, "start"), (point.x - gap, "end"), (point.x, "middle")):
+            for x, anchor in (
+                (point.x + gap, "start"),
+                (point.x - gap, "end"),
+                (point.x, "middle"),
+            ):
                 places.append(replace(point, name_x=x, name_y=y, anchor=anchor, line=lines > 1))
     return places
-
-
-def _box_of_name(point: Point) -> _Box:
-    width = _CHARACTER * len(point.name)
-    left = point.name_x - width * {"start": 0, "middle": 0.5, "end": 1}[point.anchor]
-    return _Box(left, point.name_y - _LINE / 2, left + width, point.name_y + _LINE / 2)

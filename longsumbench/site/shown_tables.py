@@ -97,7 +97,7 @@ def show_block(comparable: ComparableRows, table: Sequence[ComparableRows]) -> S
     for kind, columns_of_kind in _COLUMN_KINDS.items():
         kind_of |= dict.fromkeys(columns_of_kind, kind)
     kind_of |= {ranked_by: "", "run": "runs"}
-    block = leaderboard_block(comparable, table, "f", kind_of)
+    block = leaderboard_block(comparable, table, "f", tuple(kind_of))
     columns = columns_of(row.first for row in rows)
     name_of = {column.heading: name for name, column in columns.items()}
     names = [name_of.get(heading, "") for heading in block.columns]
@@ -226,13 +226,14 @@ def _leads(
     baselines = [row for row in ranked if _is_baseline(row.first)]
     if baselines and baselines[0] is not best:
         rivals[baselines[0].key] = f"{labels[baselines[0].key]}, the best baseline,"
-    sentences = []
+    sentences: list[str] = []
     for key, rival in rivals.items():
         start = f"{labels[best.key]} is ahead of" if not sentences else "It is ahead of"
         judged = comparable.tests.differences.get((key, name))
         outcome = judged.outcome if judged else "not tested"
         interval = f" ({format_interval(-judged.high, -judged.low, '.1f')})" if judged else ""
-        lead = f"{-differences[key].mean:.1f} in {heading_of(name)}{interval}".replace("-", "−")
+        interval = interval.replace("-", "−")
+        lead = f"{-differences[key].mean:.1f} in {heading_of(name)}{interval}"
         sentences.append(f"{start} {rival} by {lead}: {_VERDICTS.get(outcome, outcome)}.")
     return sentences
 
