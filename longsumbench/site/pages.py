@@ -21,7 +21,7 @@ from longsumbench.papers.paper_tables import find_paper_table
 from longsumbench.papers.write import page_title, summarize_outcomes
 from longsumbench.runs.record import RunRecord, output_problems, source_seen, split_variant
 from longsumbench.site.scatter import SCATTER_WIDTH, scatters_of
-from longsumbench.site.shown_tables import BY_PLACE, ShownBlock, axis_ticks, settings_on_card
+from longsumbench.site.shown_tables import BY_PLACE, ShownBlock, axis_ticks
 from longsumbench.sweeps.state import (
     ENDED,
     PointState,
@@ -122,8 +122,6 @@ class OverviewPage(SitePage):
     datasets: Sequence[ShownDataset]
     matrix: Sequence[Block]
     problems: Sequence[str]
-
-    settings_on_card = staticmethod(settings_on_card)
 
     @property
     def runs(self) -> list[RunRecord]:

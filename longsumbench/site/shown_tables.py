@@ -4,7 +4,6 @@ Begin with `show_block`.
 """
 
 import math
-from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -37,7 +36,7 @@ _COLUMN_KINDS = {  # kind → its columns, besides the scores
     "system": ("parameters", "context", "released", "prompt", "steps"),
 }
 _FEWEST_MARKS = 2
-_VERDICTS = {  # outcomes whose own words are not enough
+_OUTCOME_TEXTS = {  # outcomes whose own words are not enough
     DISTINGUISHED: "the test tells them apart",
     UNDISTINGUISHED: "the test does not tell them apart",
 }
@@ -48,9 +47,9 @@ class ShownRow:
     """A row of a table.
 
     Attributes:
-        label: its model, with the settings that differ between rows of that model.
-        difference: of its ranking score from that of the best row, with the half width of the interval; empty for the
-            best row, and if the row is not ranked.
+        settings: those that differ between rows of its model.
+        difference: of its ranking score from that of the best row, with the half width of the interval; empty if the
+            row is not ranked.
         interval: low, mean and high of the difference, and the best row, in percent of the axis; None if the row is
             not ranked.
         best: True if it may be the best.
@@ -58,10 +57,15 @@ class ShownRow:
 
     group: SeedGroup
     cells: Sequence[str]
-    label: str
+    settings: str
     difference: str
     interval: tuple[float, ...] | None
     best: bool
+
+    @property
+    def label(self) -> str:
+        """Its model and `settings`."""
+        return f"{self.group.first.key.model} {self.settings}".strip()
 
 
 @dataclass(frozen=True)
@@ -101,48 +105,31 @@ def show_block(comparable: ComparableRows, table: Sequence[ComparableRows]) -> S
     columns = columns_of(row.first for row in rows)
     name_of = {column.heading: name for name, column in columns.items()}
     names = [name_of.get(heading, "") for heading in block.columns]
-    best, labels = rows_at_the_top(comparable), short_labels(rows)
+    best, settings = rows_at_the_top(comparable), unlike_settings(rows)
     differences = _differences_from_best(comparable)
     bars = _bars(differences)
     texts = {key: f"{number:.1f}".replace("-", "−") for key, number in differences.items()}
-    first = next(iter(texts), "")  # the best row
     shown_rows = []
     for row, cells in zip(rows, block.rows, strict=True):
-        text = "" if row.key == first else texts.get(row.key, "")
-        shown_rows.append(
-            ShownRow(row, cells, labels[row.key], text, bars.get(row.key), row.key in best)
-        )
+        difference, bar = texts.get(row.key, ""), bars.get(row.key)
+        shown_rows.append(ShownRow(row, cells, settings[row.key], difference, bar, row.key in best))
     kinds = [kind_of.get(name, "") for name in names]
-    leads = _leads(comparable, labels, differences)
+    leads = _leads([row for row in shown_rows if row.interval], comparable, differences)
     return ShownBlock(block, kinds, shown_rows, ranked_by, names.index(ranked_by), leads)
 
 
-def settings_on_card(rows: Sequence[SeedGroup]) -> dict[str, str]:
-    """Return key of a row → the settings in which it differs from the card's other rows of its model.
-
-    A model's only row has all its settings.
-    """
+def unlike_settings(rows: Sequence[SeedGroup]) -> dict[str, str]:
+    """Return key of a row → the settings in which it differs from other rows of its model; a model's only row has none."""
     by_model: dict[str, list[SeedGroup]] = {}
     for row in rows:
         by_model.setdefault(row.first.key.model, []).append(row)
     texts = {}
     for groups in by_model.values():
         settings = [group.table_settings or group.settings for group in groups]
-        shared = set.intersection(*map(set, settings)) if groups[1:] else set()
+        shared = set.intersection(*map(set, settings))
         for group, parts in zip(groups, settings, strict=True):
             texts[group.key] = ", ".join(part for part in parts if part not in shared)
     return texts
-
-
-def short_labels(rows: Sequence[SeedGroup]) -> dict[str, str]:
-    """Return key of a row → its model, with the settings that differ if other rows have that model."""
-    settings = settings_on_card(rows)
-    num_rows = Counter(row.first.key.model for row in rows)
-    labels = {}
-    for row in rows:
-        model = row.first.key.model
-        labels[row.key] = f"{model} {settings[row.key]}" if num_rows[model] > 1 else model
-    return labels
 
 
 def axis_ticks(low: float, high: float, marks: Sequence[float] = ()) -> list[float]:
@@ -188,23 +175,19 @@ def _differences_from_best(comparable: ComparableRows) -> dict[str, Estimate]:
     ranked = [row for row in comparable.rows if row.ranked and name in row.numbers]
     differences = {}
     for row in ranked:
+        mean = row.numbers[name].mean - ranked[0].numbers[name].mean
         judged = comparable.tests.differences.get((row.key, name))
-        if judged:
-            differences[row.key] = Estimate(judged.mean, judged.low, judged.high)
-        else:
-            mean = row.numbers[name].mean - ranked[0].numbers[name].mean
-            differences[row.key] = Estimate(mean, math.nan, math.nan)
+        differences[row.key] = (
+            Estimate(*judged[:3]) if judged else Estimate(mean, math.nan, math.nan)
+        )
     return differences
 
 
 def _bars(differences: Mapping[str, Estimate]) -> dict[str, tuple[float, ...]]:
     """Return key of a row → low, mean and high of its difference, and 0, in percent of their common axis."""
     ends = {}
-    for key, number in differences.items():
-        bounds = (number.low, number.high)
-        if math.isnan(number.low):
-            bounds = (number.mean, number.mean)
-        ends[key] = (bounds[0], number.mean, bounds[1], 0.0)
+    for key, (mean, low, high) in differences.items():
+        ends[key] = (mean, mean, mean, 0.0) if math.isnan(low) else (low, mean, high, 0.0)
     start = min(map(min, ends.values()), default=0.0)
     width = max(map(max, ends.values()), default=0.0) - start or 1
     bars = {}
@@ -214,27 +197,25 @@ def _bars(differences: Mapping[str, Estimate]) -> dict[str, tuple[float, ...]]:
 
 
 def _leads(
-    comparable: ComparableRows, labels: Mapping[str, str], differences: Mapping[str, Estimate]
+    ranked: Sequence[ShownRow],
+    comparable: ComparableRows,
+    differences: Mapping[str, Estimate],
 ) -> list[str]:
     """Return how far the best row is ahead of the next one and of the best baseline, and what the tests say."""
     name = comparable.rows[0].first.evaluation.ranked_by
-    ranked = [row for row in comparable.rows if row.key in differences]
-    if not ranked[1:]:
-        return []
-    best, following = ranked[:2]
-    rivals = {following.key: labels[following.key]}
-    baselines = [row for row in ranked if _is_baseline(row.first)]
-    if baselines and baselines[0] is not best:
-        rivals[baselines[0].key] = f"{labels[baselines[0].key]}, the best baseline,"
+    baselines = [row for row in ranked if _is_baseline(row.group.first)][:1]
+    rivals = [*ranked[1:2], *(row for row in baselines if row not in ranked[:2])]
     sentences: list[str] = []
-    for key, rival in rivals.items():
-        start = f"{labels[best.key]} is ahead of" if not sentences else "It is ahead of"
-        judged = comparable.tests.differences.get((key, name))
+    for row in rivals:
+        subject = "It" if sentences else ranked[0].label
+        rival = f"{row.label}, the best baseline," if row in baselines else row.label
+        mean, low, high = differences[row.group.key]
+        judged = comparable.tests.differences.get((row.group.key, name))
         outcome = judged.outcome if judged else "not tested"
-        interval = f" ({format_interval(-judged.high, -judged.low, '.1f')})" if judged else ""
+        interval = f" ({format_interval(-high, -low, '.1f')})" if judged else ""
         interval = interval.replace("-", "−")
-        lead = f"{-differences[key].mean:.1f} in {heading_of(name)}{interval}"
-        sentences.append(f"{start} {rival} by {lead}: {_VERDICTS.get(outcome, outcome)}.")
+        lead = f"{subject} is ahead of {rival} by {-mean:.1f} in {heading_of(name)}{interval}"
+        sentences.append(f"{lead}: {_OUTCOME_TEXTS.get(outcome, outcome)}.")
     return sentences
 
 

@@ -24,7 +24,7 @@ def test_the_page_is_current() -> None:
 
 
 def test_claims_and_what_was_run_here(tmp_path: Path) -> None:
-    """Each claim has its sentence, place, outcome and seeds, and is counted; each table has its runs, time, outcomes and estimate."""
+    """Each claim is counted, with its place, outcome and seeds; each table has its runs, time and estimate."""
     results = Results(tmp_path)
     write_costs({"seal-table2": PaperTableCost(12, 0, 990.0)}, results)
     claim = Verdict("a > b", "rouge1", REPRODUCED, ("arXiv",), seeds=5, says="A is _better_")

@@ -99,9 +99,7 @@ def test_filter_and_columns(folder: Path) -> None:
 
 
 def test_a_table_leaves_out_columns_until_it_fits(tmp_path: Path) -> None:
-    """With planted facts, nine scores and all costs, the table fits a window of 1,280 px, and has all its scores; in
-    one of 500 px, it has only the score that ranks.
-    """
+    """With planted facts, nine scores and all costs, the table fits 1,280 px with its scores, and 500 px with one."""
     means = {
         f"fact_recall{kind}": 91.2
         for kind in ("", "_single", "_relayed", "_silent_same", "_silent_other")
