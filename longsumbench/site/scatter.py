@@ -31,7 +31,7 @@ class NamedPoint:
 
     Attributes:
         name: the place of the row in the table, and the start of its label; empty where there is no room.
-        anchor: which end of the name is at `name_x`: "start" or "end".
+        anchor: what of the name is at `name_x`: "start", "middle" or "end".
     """
 
     row: ShownRow
@@ -45,7 +45,7 @@ class NamedPoint:
     def name_ends(self) -> tuple[float, float]:
         """Return where the name starts and ends."""
         width = _CHARACTER * len(self.name)
-        left = self.name_x if self.anchor == "start" else self.name_x - width
+        left = self.name_x - width * {"start": 0, "middle": 0.5, "end": 1}[self.anchor]
         return left, left + width
 
 
@@ -155,5 +155,9 @@ def _name_places(point: NamedPoint) -> Iterator[NamedPoint]:
     for lines in range(_MOST_LINES + 1):
         gap = _NAME_GAP + 4 * lines
         for y in (point.y - lines * _NAME_HEIGHT, point.y + lines * _NAME_HEIGHT):
-            for x, anchor in ((point.x + gap, "start"), (point.x - gap, "end")):
+            for x, anchor in (
+                (point.x + gap, "start"),
+                (point.x - gap, "end"),
+                (point.x, "middle"),
+            ):
                 yield replace(point, name_x=x, name_y=y, anchor=anchor)

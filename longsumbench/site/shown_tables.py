@@ -103,7 +103,8 @@ def show_block(comparable: ComparableRows, table: Sequence[ComparableRows]) -> S
     kind_of |= {ranked_by: "", "run": "runs"}
     block = leaderboard_block(comparable, table, "f", tuple(kind_of))
     columns = columns_of(row.first for row in rows)
-    name_of = {column.heading: name for name, column in columns.items()}
+    # Of columns with one heading, the first is shown; settings are the last
+    name_of = {column.heading: name for name, column in reversed(columns.items())}
     names = [name_of.get(heading, "") for heading in block.columns]
     best, settings = rows_at_the_top(comparable), unlike_settings(rows)
     differences = _differences_from_best(comparable)
