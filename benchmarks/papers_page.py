@@ -1,4 +1,4 @@
-"""The generated parts of docs/papers.md: all claims of the papers, and all tables and figures with their costs.
+"""The generated parts of docs/papers.md: how many claims hold, and all tables and figures with their costs.
 
     python benchmarks/papers_page.py [--check | --write] [--results-dir results/reference]
     python benchmarks/papers_page.py --remake TEXTS [--skip NAME …] [--results-dir results/reference]
@@ -21,7 +21,7 @@ from longsumbench.papers.make import paper
 from longsumbench.papers.page import read_all_written, read_written
 from longsumbench.papers.paper_tables import PAPER, read_paper_tables
 from longsumbench.papers.printed import read_printed_table
-from longsumbench.papers.write import PICTURE, claims_table
+from longsumbench.papers.write import PICTURE, summarize_outcomes
 from longsumbench.runs.results import Results
 from longsumbench.views.tables import escape_markdown
 
@@ -113,7 +113,8 @@ def papers_page(text: str, results: Results) -> str:
 
 def _show_claims(results: Results) -> str:
     picture = f"![The claims of each paper by outcome]({_LINKED}/{PICTURE})"
-    return f"{picture}\n\n{claims_table(results, f'{_LINKED}/')}"
+    outcomes = summarize_outcomes(read_all_written(results))
+    return f"{picture}\n\n{outcomes} [All claims and their outcomes]({_LINKED}/index.md).\n"
 
 
 def describe_cost(cost: PaperTableCost | None) -> str:

@@ -24,6 +24,7 @@ from longsumbench.core import catalogue, registry
 from longsumbench.runs.results import Results
 
 ROOT = Path(__file__).parents[1]
+LEADERBOARD = "leaderboard/index.html"  # written after the other pages, as all files of its folder
 SITE = {  # pattern of files in the repository → where the site has them; {} is the name, of a README its folder's
     "CONTRIBUTING.md": "extend/contributing.md",
     "CHANGELOG.md": "changelog.md",
@@ -32,9 +33,10 @@ SITE = {  # pattern of files in the repository → where the site has them; {} i
     "results/README.md": "reference/results.md",
     "benchmarks/RESULTS.md": "findings/speed.md",
     "results/reference/leaderboard/*.*": "tables/{}",
-    **{f"results/reference/papers/*.{kind}": "papers/{}" for kind in ("md", "csv", "png", "svg")},
+    "results/reference/papers/claims.png": "papers/{}",
+    "results/reference/papers/index.md": "leaderboard/papers.html",
+    "results/reference/papers/*-*.md": "leaderboard/assets/papers/{stem}.html",
 }
-LEADERBOARD = "leaderboard/index.html"  # written after the other pages
 NOTEBOOKS = sorted((ROOT / "docs").rglob("*.ipynb"))  # each becomes a page
 LINK = re.compile(r"(!?)\[([^\]\[]*)\]\(([^)\s#]+)(#[^)\s]*)?\)")
 WIDTH = {"COLUMNS": "120"}  # of help
@@ -88,7 +90,9 @@ def on_files(files: Files, config: MkDocsConfig) -> Files:
     for pattern, place in SITE.items():
         for path in sorted(ROOT.glob(pattern)):
             name = path.parent.name if path.name == "README.md" else path.name
-            files.append(File.generated(config, place.format(name), abs_src_path=str(path)))
+            files.append(
+                File.generated(config, place.format(name, stem=path.stem), abs_src_path=str(path))
+            )
     for path in NOTEBOOKS:
         place = path.relative_to(ROOT / "docs").with_suffix("")
         text, pictures = notebook_page(path)
@@ -136,7 +140,7 @@ def on_page_markdown(markdown: str, page: Page, config: MkDocsConfig, files: Fil
     pages[ROOT / "README.md"] = "index.md"
     pages |= {path: str(path.relative_to(ROOT / "docs").with_suffix(".md")) for path in NOTEBOOKS}
     source = Path(page.file.abs_src_path or "")
-    if page.file.src_uri.startswith(("tables/", "papers/", "concepts/which-number")):
+    if page.file.src_uri.startswith(("tables/", "concepts/which-number")):
         page.meta["hide"] = ["toc"]  # room for wide tables
 
     def link(found: re.Match[str]) -> str:

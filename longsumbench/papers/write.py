@@ -327,8 +327,8 @@ def write_index(results: Results) -> None:
         write_pictures(files_folder(results), {"index.md": text, PICTURE: picture})
 
 
-def claims_table(results: Results, folder: str = "") -> str:
-    """Return all claims as a Markdown table, with the outcome of each and a link to its page in a folder.
+def claims_table(results: Results) -> str:
+    """Return all claims as a Markdown table, with the outcome of each and a link to its page.
 
     Raises:
         DataError: a file of a page is damaged.
@@ -344,7 +344,7 @@ def claims_table(results: Results, folder: str = "") -> str:
             cells = [claim.says, place, claim.claim, page.tested_on(claim)]
             cells += [claim.outcome, seeds, claim.learned]
             text = " | ".join(map(escape_markdown, cells))
-            lines.append(f"| {text} | [{page.name}]({folder}{page.name}.md) |")
+            lines.append(f"| {text} | [{page.name}]({page.name}.md) |")
     return "\n".join([*lines, ""])
 
 

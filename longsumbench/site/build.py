@@ -117,17 +117,20 @@ def _read_papers(site: _Site) -> list[MadePage]:
         except DataError as error:
             site.problems.append(site.public(error))
             continue
-        if paper and paper.claims:
+        if paper:
             papers.append(paper)
     return papers
 
 
 def _write_papers(site: _Site, papers: Sequence[MadePage]) -> None:
     place = "assets/papers"
+    addresses = {f"{paper.name}.md": f"{paper.name}.html" for paper in papers}
+    addresses |= dict.fromkeys(("index.md", "papers.md"), "../../papers.html")
     for paper in papers:
         path = files_folder(site.results) / f"{paper.name}.md"
         text = read_text(path) if path.is_file() else ""
-        site.write_page(PaperPage, f"{place}/{paper.name}.html", paper.name, text=text)
+        values = {"text": text, "addresses": addresses}
+        site.write_page(PaperPage, f"{place}/{paper.name}.html", paper.name, **values)
         # The page's Markdown names its pictures by their file alone
         site.copy_files(f"papers/{paper.name}*.[ps][nv]g", place)
     site.write_page(PapersPage, "papers.html", "The papers' claims", papers=papers)

@@ -45,8 +45,10 @@ _ADVICE = "repeat its run with overwrite=true"
 
 def write_examples(
     results: Results, dataset: str, records: Sequence[RunRecord], site: Path, links: Links
-) -> bool:
-    """Write the browser of examples of a dataset; return False, and write no page, if it has none.
+) -> dict[str, bool]:
+    """Write the browser of examples of a dataset; return id of a shown run → True if its outputs are there.
+
+    Without examples no page is written, and the result is empty.
 
     It shows the first examples of the split. Of the runs on these texts, it shows the latest one of each row, the best
     rows first. Only what is shown is read. Damaged files are reported, and the rest is shown.
@@ -64,7 +66,7 @@ def write_examples(
     split = next(filter(None, splits), None)
     ids = split.ids[:SHOWN_EXAMPLES] if split else _written_ids(results, runs)
     if not ids:
-        return False
+        return {}
     examples: list[Example] = []
     with _leaving_out(results, data):
         examples = split[: len(ids)] if split else []
@@ -86,7 +88,7 @@ def write_examples(
         total=len(split) if split else max(run.num_outputs for run in runs),
         index=index,
     ).write(site)
-    return True
+    return {run["id"]: run["outputs"] for run in index["runs"]}
 
 
 def _written_ids(results: Results, runs: Sequence[RunRecord]) -> list[str]:

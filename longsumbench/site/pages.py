@@ -3,7 +3,6 @@
 Static methods are functions that templates call.
 """
 
-import math
 import re
 import shlex
 from collections.abc import Mapping, Sequence
@@ -21,7 +20,8 @@ from longsumbench.papers.page import OUTCOMES, MadePage
 from longsumbench.papers.paper_tables import find_paper_table
 from longsumbench.papers.write import page_title, summarize_outcomes
 from longsumbench.runs.record import RunRecord, output_problems, source_seen, split_variant
-from longsumbench.site.shown_tables import BY_PLACE, ShownBlock, axis_ticks, settings_on_card
+from longsumbench.site.scatter import SCATTER_WIDTH, scatters_of
+from longsumbench.site.shown_tables import BY_PLACE, ShownBlock, axis_ticks
 from longsumbench.sweeps.state import (
     ENDED,
     PointState,
@@ -62,7 +62,7 @@ class SitePage:
     """
 
     template: ClassVar[str]
-    shown_kinds: ClassVar = ("scores", "words", "cost")
+    shown_kinds: ClassVar = ("scores", "words", "cost", "runs")
     path: str
     title: str
     links: Links
@@ -88,7 +88,7 @@ class ShownDataset:
         folders: run id → the folder of the run.
         by_length: scores by the length of the source; None if they are unknown.
         pictures: topic → file name.
-        examples: True if there is a browser of examples.
+        examples: id of a run in the browser of examples → True if its outputs are there; empty without a browser.
         problems: what could not be read.
     """
 
@@ -100,7 +100,7 @@ class ShownDataset:
     by_length: Block | None
     pictures: Mapping[str, str]
     published: Sequence[Block]
-    examples: bool
+    examples: Mapping[str, bool]
     problems: Sequence[str]
 
     @property
@@ -123,8 +123,6 @@ class OverviewPage(SitePage):
     matrix: Sequence[Block]
     problems: Sequence[str]
 
-    settings_on_card = staticmethod(settings_on_card)
-
     @property
     def runs(self) -> list[RunRecord]:
         """The runs on all datasets."""
@@ -138,9 +136,10 @@ class DatasetPage(SitePage):
     template: ClassVar = "dataset"
     dataset: ShownDataset
 
+    scatter_width: ClassVar = SCATTER_WIDTH
+
     axis_ticks = staticmethod(axis_ticks)
-    exp = staticmethod(math.exp)
-    log = staticmethod(math.log)
+    scatters_of = staticmethod(scatters_of)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -223,21 +222,28 @@ class PapersPage(SitePage):
 
 @dataclass(frozen=True, kw_only=True)
 class PaperPage(SitePage):
-    """A table or figure of a paper; `text` is its Markdown."""
+    """A table or figure of a paper.
+
+    Attributes:
+        text: its Markdown.
+        addresses: file that the text may link → its address on the site.
+    """
 
     template: ClassVar = "paper"
     text: str
+    addresses: Mapping[str, str]
 
     @property
     def content(self) -> Markup:
-        """The page as HTML. Of relative addresses, only pictures and the index of claims are part of the site."""
+        """The page as HTML. Links to files that the site lacks are left out."""
         parser = MarkdownIt("js-default")  # without raw HTML
         tokens = parser.parse(self.text)
         for token in tokens:
             for part in token.children or ():
                 address = str(part.attrs.get("href", "https://"))
-                if address == "index.md":
-                    part.attrs["href"] = "../../papers.html"
+                name = address.rpartition("/")[2]
+                if name in self.addresses:
+                    part.attrs["href"] = self.addresses[name]
                 elif "://" not in address:
                     del part.attrs["href"]
         return Markup(parser.renderer.render(tokens, parser.options, {}))  # noqa: S704 - the parser escapes texts

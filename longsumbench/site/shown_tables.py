@@ -10,11 +10,17 @@ from pathlib import Path
 
 import pandas as pd
 
+from longsumbench.formatting import format_interval
 from longsumbench.leaderboards.comparability import heading_of, numbers_shown
 from longsumbench.leaderboards.seed_groups import SeedGroup
-from longsumbench.leaderboards.significance import DISTINGUISHED, ComparableRows
-from longsumbench.metrics.aggregate import PERCENT, read_scores
+from longsumbench.leaderboards.significance import (
+    DISTINGUISHED,
+    UNDISTINGUISHED,
+    ComparableRows,
+)
+from longsumbench.metrics.aggregate import PERCENT, Estimate, read_scores
 from longsumbench.metrics.evaluate import score_column
+from longsumbench.runs.record import RunRecord
 from longsumbench.runs.results import split_read_by
 from longsumbench.views.columns import columns_of
 from longsumbench.views.leaderboard import leaderboard_block
@@ -30,6 +36,10 @@ _COLUMN_KINDS = {  # kind → its columns, besides the scores
     "system": ("parameters", "context", "released", "prompt", "steps"),
 }
 _FEWEST_MARKS = 2
+_OUTCOME_TEXTS = {  # outcomes whose own words are not enough
+    DISTINGUISHED: "the test tells them apart",
+    UNDISTINGUISHED: "the test does not tell them apart",
+}
 
 
 @dataclass(frozen=True)
@@ -37,14 +47,25 @@ class ShownRow:
     """A row of a table.
 
     Attributes:
-        interval: low, mean, high of the ranking score in percent of the axis; None if the row is not ranked.
+        settings: those that differ between rows of its model.
+        difference: of its ranking score from that of the best row, with the half width of the interval; empty if the
+            row is not ranked.
+        interval: low, mean and high of the difference, and the best row, in percent of the axis; None if the row is
+            not ranked.
         best: True if it may be the best.
     """
 
     group: SeedGroup
     cells: Sequence[str]
+    settings: str
+    difference: str
     interval: tuple[float, ...] | None
     best: bool
+
+    @property
+    def label(self) -> str:
+        """Its model and `settings`."""
+        return f"{self.group.first.key.model} {self.settings}".strip()
 
 
 @dataclass(frozen=True)
@@ -54,6 +75,7 @@ class ShownBlock:
     Attributes:
         kinds: for each column, the kind by which readers choose it; empty for one that is always shown.
         score: place of the column with the ranking score.
+        leads: sentences on how far the best row is ahead of the next one, and of the best baseline.
     """
 
     block: Block
@@ -61,6 +83,7 @@ class ShownBlock:
     rows: Sequence[ShownRow]
     ranked_by: str
     score: int
+    leads: Sequence[str]
 
 
 def show_block(comparable: ComparableRows, table: Sequence[ComparableRows]) -> ShownBlock:
@@ -77,30 +100,34 @@ def show_block(comparable: ComparableRows, table: Sequence[ComparableRows]) -> S
     kind_of |= dict.fromkeys(others[:_MOST_METRICS], "other metrics")
     for kind, columns_of_kind in _COLUMN_KINDS.items():
         kind_of |= dict.fromkeys(columns_of_kind, kind)
-    block = leaderboard_block(comparable, table, "f", (*kind_of, "run"))
+    kind_of |= {ranked_by: "", "run": "runs"}
+    block = leaderboard_block(comparable, table, "f", tuple(kind_of))
     columns = columns_of(row.first for row in rows)
-    name_of = {column.heading: name for name, column in columns.items()}
+    # Of columns with one heading, the first is shown; settings are the last
+    name_of = {column.heading: name for name, column in reversed(columns.items())}
     names = [name_of.get(heading, "") for heading in block.columns]
-    best, bars = rows_at_the_top(comparable), _intervals(rows, ranked_by)
+    best, settings = rows_at_the_top(comparable), unlike_settings(rows)
+    differences = _differences_from_best(comparable)
+    bars = _bars(differences)
+    texts = {key: f"{number:.1f}".replace("-", "−") for key, number in differences.items()}
     shown_rows = []
     for row, cells in zip(rows, block.rows, strict=True):
-        shown_rows.append(ShownRow(row, cells, bars.get(row.key), row.key in best))
+        difference, bar = texts.get(row.key, ""), bars.get(row.key)
+        shown_rows.append(ShownRow(row, cells, settings[row.key], difference, bar, row.key in best))
     kinds = [kind_of.get(name, "") for name in names]
-    return ShownBlock(block, kinds, shown_rows, ranked_by, names.index(ranked_by))
+    leads = _leads([row for row in shown_rows if row.interval], comparable, differences)
+    return ShownBlock(block, kinds, shown_rows, ranked_by, names.index(ranked_by), leads)
 
 
-def settings_on_card(rows: Sequence[ShownRow]) -> dict[str, str]:
-    """Return key of a row → the settings in which it differs from the card's other rows of its model.
-
-    A model's only row has all its settings.
-    """
+def unlike_settings(rows: Sequence[SeedGroup]) -> dict[str, str]:
+    """Return key of a row → the settings in which it differs from other rows of its model; a model's only row has none."""
     by_model: dict[str, list[SeedGroup]] = {}
     for row in rows:
-        by_model.setdefault(row.group.first.key.model, []).append(row.group)
+        by_model.setdefault(row.first.key.model, []).append(row)
     texts = {}
     for groups in by_model.values():
         settings = [group.table_settings or group.settings for group in groups]
-        shared = set.intersection(*map(set, settings)) if groups[1:] else set()
+        shared = set.intersection(*map(set, settings))
         for group, parts in zip(groups, settings, strict=True):
             texts[group.key] = ", ".join(part for part in parts if part not in shared)
     return texts
@@ -143,21 +170,59 @@ def rows_at_the_top(comparable: ComparableRows) -> set[str]:
     return top
 
 
-def _intervals(rows: Sequence[SeedGroup], name: str) -> dict[str, tuple[float, ...]]:
-    """Return key of a ranked row → low, mean and high, in percent of the axis from the lowest to the highest end."""
-    numbers = {row.key: row.numbers[name] for row in rows if row.ranked and name in row.numbers}
+def _differences_from_best(comparable: ComparableRows) -> dict[str, Estimate]:
+    """Return key of a ranked row → its difference from the best row, which is the first; NaN bounds without a test."""
+    name = comparable.rows[0].first.evaluation.ranked_by
+    ranked = [row for row in comparable.rows if row.ranked and name in row.numbers]
+    differences = {}
+    for row in ranked:
+        mean = row.numbers[name].mean - ranked[0].numbers[name].mean
+        judged = comparable.tests.differences.get((row.key, name))
+        differences[row.key] = (
+            Estimate(*judged[:3]) if judged else Estimate(mean, math.nan, math.nan)
+        )
+    return differences
+
+
+def _bars(differences: Mapping[str, Estimate]) -> dict[str, tuple[float, ...]]:
+    """Return key of a row → low, mean and high of its difference, and 0, in percent of their common axis."""
     ends = {}
-    for key, number in numbers.items():
-        bounds = (number.low, number.high)
-        if math.isnan(number.low):
-            bounds = (number.mean, number.mean)
-        ends[key] = (bounds[0], number.mean, bounds[1])
+    for key, (mean, low, high) in differences.items():
+        ends[key] = (mean, mean, mean, 0.0) if math.isnan(low) else (low, mean, high, 0.0)
     start = min(map(min, ends.values()), default=0.0)
     width = max(map(max, ends.values()), default=0.0) - start or 1
-    intervals = {}
+    bars = {}
     for key, values in ends.items():
-        intervals[key] = tuple(round(100 * (value - start) / width, 1) for value in values)
-    return intervals
+        bars[key] = tuple(round(100 * (value - start) / width, 1) for value in values)
+    return bars
+
+
+def _leads(
+    ranked: Sequence[ShownRow],
+    comparable: ComparableRows,
+    differences: Mapping[str, Estimate],
+) -> list[str]:
+    """Return how far the best row is ahead of the next one and of the best baseline, and what the tests say."""
+    name = comparable.rows[0].first.evaluation.ranked_by
+    baselines = [row for row in ranked if _is_baseline(row.group.first)][:1]
+    rivals = [*ranked[1:2], *(row for row in baselines if row not in ranked[:2])]
+    sentences: list[str] = []
+    for row in rivals:
+        subject = "It" if sentences else ranked[0].label
+        rival = f"{row.label}, the best baseline," if row in baselines else row.label
+        mean, low, high = differences[row.group.key]
+        judged = comparable.tests.differences.get((row.group.key, name))
+        outcome = judged.outcome if judged else "not tested"
+        interval = f" ({format_interval(-high, -low, '.1f')})" if judged else ""
+        interval = interval.replace("-", "−")
+        lead = f"{subject} is ahead of {rival} by {-mean:.1f} in {heading_of(name)}{interval}"
+        sentences.append(f"{lead}: {_OUTCOME_TEXTS.get(outcome, outcome)}.")
+    return sentences
+
+
+def _is_baseline(run: RunRecord) -> bool:
+    """Return True if nothing was trained here, and no summarizer was loaded or imported."""
+    return not (run.trained or run.imported or run.system.checkpoint)
 
 
 def scores_by_length(shown: ShownBlock, folders: Mapping[str, Path]) -> Block | None:

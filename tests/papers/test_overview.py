@@ -11,6 +11,7 @@ from support.paths import ROOT
 from longsumbench.leaderboards.seed_groups import NOT_LEARNED
 from longsumbench.papers.page import REPRODUCED, MadePage, Verdict
 from longsumbench.papers.paper_tables import read_paper_tables
+from longsumbench.papers.write import claims_table
 from longsumbench.runs.results import Results
 
 TEXT = (ROOT / "docs/papers.md").read_text()
@@ -23,7 +24,7 @@ def test_the_page_is_current() -> None:
 
 
 def test_claims_and_what_was_run_here(tmp_path: Path) -> None:
-    """Each claim has its sentence, place, outcome and seeds; each table its runs, time, outcomes and estimate."""
+    """Each claim is counted, with its place, outcome and seeds; each table has its runs, time and estimate."""
     results = Results(tmp_path)
     write_costs({"seal-table2": PaperTableCost(12, 0, 990.0)}, results)
     claim = Verdict("a > b", "rouge1", REPRODUCED, ("arXiv",), seeds=5, says="A is _better_")
@@ -32,9 +33,11 @@ def test_claims_and_what_was_run_here(tmp_path: Path) -> None:
     (tmp_path / "papers/seal-table2.json").write_bytes(msgspec.json.encode(made))
     page = papers_page(TEXT, results)
     link = "[seal-table2](../results/reference/papers/seal-table2.md)"
+    assert "1 of 2 claims are decided: 1 reproduced. [All claims" in page
     says, rows = "| A is \\_better\\_ | SEAL,", "a > b | R-1, probe (for arXiv)"
-    assert f"{says} Table 2 | {rows} | reproduced | 5 |  | {link} |" in page
-    assert f"{says} §5 | {rows} | not learned | 5 | not learned | {link} |" in page
+    index, to_page = claims_table(results), "[seal-table2](seal-table2.md)"
+    assert f"{says} Table 2 | {rows} | reproduced | 5 |  | {to_page} |" in index
+    assert f"{says} §5 | {rows} | not learned | 5 | not learned | {to_page} |" in index
     status = "probe, 2 runs, 10.0 min, 1 reproduced, 1 not learned"
     title = "Table 2: Trunc, CA, EA and SEAL on three datasets"
     assert f"| {link} | {title} | probe, paper | 62 | {status} |" in page

@@ -94,12 +94,12 @@ def test_filter_and_columns(folder: Path) -> None:
       return [...found, rows("table-1").length];
     """
     page = folder / "arxiv" / "index.html"
-    expected = [["seal"], "1 of 4 rows", [False, 4], [True, 8], 4]
+    expected = [["seal"], "1 of 4 rows", [False, 4], [True, 7], 4]
     assert answer(page, script, "--window-size=1600,900") == expected
 
 
 def test_a_table_leaves_out_columns_until_it_fits(tmp_path: Path) -> None:
-    """With planted facts, nine scores and all costs, the table fits a window of 1,280 px, and has all its scores."""
+    """With planted facts, nine scores and all costs, the table fits 1,280 px with its scores, and 500 px with one."""
     means = {
         f"fact_recall{kind}": 91.2
         for kind in ("", "_single", "_relayed", "_silent_same", "_silent_other")
@@ -126,6 +126,7 @@ def test_a_table_leaves_out_columns_until_it_fits(tmp_path: Path) -> None:
     """
     assert answer(page, script, "--window-size=1280,900") == [True, False, True]
     assert answer(page, script, "--window-size=2560,900") == [True, False, False]
+    assert answer(page, script, "--window-size=500,900") == [True, True, True]
 
 
 @pytest.mark.parametrize(
@@ -162,6 +163,19 @@ def test_a_phone_needs_no_sideways_scrolling(folder: Path) -> None:
     """
     for page in every_page(folder):
         assert answer(page, script, "--hide-scrollbars") == [400, 400], page
+
+
+def test_tables_fit_a_narrow_screen(tmp_path: Path) -> None:
+    """At 500 pixels no table scrolls: one with too many columns is stacked, each cell with its heading."""
+    root = small_results(tmp_path / "results")
+    page = write_site(Results(root), root / "site").parent / "arxiv" / "index.html"
+    script = """
+      const places = all(".scroll").filter(place => place.scrollWidth > place.clientWidth).length;
+      const cell = document.querySelector("#published-1 td[data-label]");
+      return [innerWidth, places, cell.dataset.label, getComputedStyle(cell.parentElement).display];
+    """
+    expected = [500, 0, "input tokens", "flex"]
+    assert answer(page, script, "--window-size=500,900", "--hide-scrollbars") == expected
 
 
 def test_keyboard_reaches_menu_and_tables(folder: Path) -> None:

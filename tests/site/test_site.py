@@ -10,7 +10,7 @@ import pytest
 from support.commands import Command
 from support.json_files import write_json
 from support.pages import BREAKOUT, HOSTILE, Reading, text_of
-from support.run_records import judged, record
+from support.run_records import changed, judged, record
 from support.stored_runs import small_results, store
 
 from longsumbench.errors import UsageError
@@ -21,15 +21,17 @@ from longsumbench.leaderboards.significance import (
     AgainstBest,
     comparable_rows,
 )
+from longsumbench.metrics.output_facts import OutputFacts
 from longsumbench.runs.record import ImportedOutputs
 from longsumbench.runs.results import Results
 from longsumbench.site.build import write_site
 from longsumbench.site.pages import page_name
+from longsumbench.site.scatter import SCATTER_WIDTH, Scatter, scatters_of
 from longsumbench.site.shown_tables import (
     axis_ticks,
     rows_at_the_top,
-    settings_on_card,
     show_block,
+    unlike_settings,
 )
 from longsumbench.sweeps.state import FAILED, PointState, Sweep
 
@@ -93,14 +95,16 @@ def test_dataset_page_by_hand(root: Path, tmp_path: Path) -> None:
     names = [re.findall(r'<th scope="row"><a[^>]*>([^<]*)', row)[0] for row in rows]
     assert names == ["seal", "lead", "random", "oracle"]
     assert ["<svg" in row for row in rows] == [True, True, True, False]
-    assert [len(set(re.findall(r'href="([^"]*)"', row))) for row in rows] == [2, 1, 1, 1]
+    assert [len(set(re.findall(r'href="([^"]*)"', row))) for row in rows] == [3, 2, 2, 2]
+    lead = next(run for run in Results(root).records("arxiv") if run.key.model == "lead")
+    assert f'href="examples.html#run={lead.run_id}"' in rows[1]
     assert "arxiv-page_size.svg" in page
     assert "Scores against page_size" in page
     assert (folder / "arxiv.csv").read_text().count("\n") == 6
 
 
 def test_a_card_shows_the_settings_in_which_rows_differ() -> None:
-    """Rows of one model show what differs between them, in full; a model's only row shows all its settings."""
+    """Rows of one model show what differs between them, in full; a model's only row needs none."""
     variants = [
         "global_layers=1,heads=4,positions=true",
         "global_layers=1,heads=1,positions=true",
@@ -112,11 +116,10 @@ def test_a_card_shows_the_settings_in_which_rows_differ() -> None:
         for place, (model, variant) in enumerate(zip(models, variants, strict=True))
     ]
     table = comparable_rows([*runs, record("lead", 10, run_id="lead")])
-    rows = show_block(table[0], table).rows
-    assert settings_on_card(rows) == {
+    assert unlike_settings(table[0].rows) == {
         "r0": "heads=4",
         "r1": "heads=1",
-        "r2": "heads=4, length=9",
+        "r2": "",
         "lead": "",
     }
 
@@ -148,7 +151,7 @@ def test_run_page(root: Path, tmp_path: Path) -> None:
     assert "75.0 % of the source was read" in text
     assert "input_length cut 25.0 %" in text
     assert (
-        'points="213.3,0.0 426.7,220.0 640.0,110.0 "' in page
+        'points="140.0,0.0 280.0,180.0 420.0,90.0 "' in page
     )  # steps 100, 200, 300; losses 3, 2 and 2.5
     assert '<div class="changed"><dt>max_steps</dt><dd>300</dd></div>' in page
     assert "<div><dt>adam_beta1</dt>" in page
@@ -172,7 +175,8 @@ def test_evidence_and_papers_are_copied(root: Path, tmp_path: Path) -> None:
     inspection.write_text("<p>looked at</p>")
     claim = {"claim": "SEAL > CA", "measure": "rouge1", "outcome": "reproduced", "says": BREAKOUT}
     content = {"name": "seal-table2", "scale": "probe", "claims": [claim]}
-    text = f"# SEAL\n\n[All](index.md) [Run](../runs/a.csv) ![drawn](seal-table2-x.png) {HOSTILE}\n"
+    links = "[All](index.md) [Same](seal-table2.md) [Run](../runs/a.csv)"
+    text = f"# SEAL\n\n{links} ![drawn](seal-table2-x.png) {HOSTILE}\n"
     (root / "papers").mkdir()
     write_json(root / "papers" / "seal-table2.json", content)
     (root / "papers" / "seal-table2.md").write_text(text)
@@ -181,7 +185,7 @@ def test_evidence_and_papers_are_copied(root: Path, tmp_path: Path) -> None:
     copy = folder / "arxiv" / "inspections" / run.run_id / "3.html"
     assert copy.read_bytes() == inspection.read_bytes()
     paper = Reading((folder / "assets" / "papers" / "seal-table2.html").read_text())
-    assert "../../papers.html" in paper.loaded
+    assert {"../../papers.html", "seal-table2.html"} <= {*paper.loaded}
     assert "../runs/a.csv" not in paper.loaded
     assert paper.elements.count("script") == 1
     assert (folder / "assets" / "papers" / "seal-table2-x.png").is_file()
@@ -319,3 +323,56 @@ def test_no_system_is_called_the_best_without_its_tests(
     tests = AgainstBest(differences, best_set=tuple(keys[model] for model in best_set.split()))
     top = rows_at_the_top(replace(block, tests=tests))
     assert top == {keys[model] for model in best.split()}
+
+
+def test_how_far_the_best_row_is_ahead() -> None:
+    """By hand: the next row is 1 behind (an interval of −2 to 0.5), the best baseline 10 and not tested."""
+    runs = [record("seal", 30, system={"checkpoint": "a"}), record("ea", 29.9), record("lead", 20)]
+    runs[1] = changed(runs[1], imported=ImportedOutputs("out.jsonl", "0" * 64, "a paper"))
+    (block,) = comparable_rows(runs)
+    tests = AgainstBest({(runs[1].run_id, "rougeLsum"): judged(UNDISTINGUISHED)})
+    shown = show_block(replace(block, tests=tests), [block])
+    assert shown.leads == [
+        "seal is ahead of ea by 1.0 in R-Lsum (−0.5 to 2.0): the test does not tell them apart.",
+        "It is ahead of lead, the best baseline, by 10.0 in R-Lsum: not tested.",
+    ]
+    assert [row.difference for row in shown.rows] == ["0.0", "−1.0 ±1.2", "−10.0"]
+    # The axis reaches from −10 to 0.5
+    assert [row.interval for row in shown.rows] == [
+        (95.2, 95.2, 95.2, 95.2),
+        (76.2, 85.7, 100.0, 95.2),
+        (0.0, 0.0, 0.0, 95.2),
+    ]
+
+
+def length_scatter(*lengths: float) -> list[Scatter]:
+    runs = []
+    for place, length in enumerate(lengths):
+        facts = OutputFacts(9, 9, 9, 0, words=50 * length, reference_words=50.0)
+        name = f"a_system_with_a_long_name_{place}"
+        runs.append(changed(record(name, 40 - place / 5, run_id=f"r{place}"), outputs=facts))
+    (block,) = comparable_rows(runs)
+    return scatters_of(show_block(block, [block]))
+
+
+def test_names_in_a_scatter_cover_nothing() -> None:
+    """Of twelve systems in a crowd, all have a name in the drawing; no name is on another or on a point."""
+    (scatter,) = length_scatter(*(1 + place % 5 / 20 for place in range(12)))
+    occupied = [(point.x - 5, point.x + 5, point.y, 12) for point in scatter.points]
+    for place, point in enumerate(scatter.points, start=1):
+        assert point.name.startswith(f"{place} a_sy")
+        left, right = point.name_ends()
+        assert left >= 0
+        assert right <= SCATTER_WIDTH
+        for start, end, y, apart in occupied:
+            assert right <= start or end <= left or abs(point.name_y - y) >= apart
+        occupied.append((left, right, point.name_y, 14))
+
+
+def test_a_scatter_by_hand() -> None:
+    """Half, equal and twice the length of references are at equal steps; equal lengths need no drawing."""
+    (scatter,) = length_scatter(2, 1, 0.5)
+    places = [point.x for point in scatter.points]
+    assert places[0] - places[1] == pytest.approx(places[1] - places[2])
+    assert [text for _, text in scatter.x_ticks] == ["0.5×", "1×", "1.5×", "2×"]
+    assert length_scatter(1, 1.01, 1.02) == []

@@ -47,14 +47,22 @@ const update = tools => {
     for (const row of [table.tHead.rows[0], ...rows]) row.cells[place].hidden = off.includes(head.dataset.kind);
   });
 };
-// Leave out kinds of columns, the last first, until a table is no wider than its place; the scores stay.
+// Leave out kinds of columns, the last first, until a table is no wider than its place; the score that ranks stays.
 const fit = tools => {
   const place = document.getElementById(tools.dataset.table).parentElement;
   for (const box of [...tools.querySelectorAll("input[type=checkbox]:checked")].reverse()) {
-    if (place.scrollWidth <= place.clientWidth || box.value === "scores") return;
+    if (place.scrollWidth <= place.clientWidth) return;
     box.checked = false;
     update(tools);
   }
+};
+// Stack the cells of a table that is wider than its place.
+const stack = table => {
+  const place = table.closest(".scroll") ?? table, heads = table.tHead?.rows[0]?.cells;
+  if (!heads || place.scrollWidth <= place.clientWidth) return;
+  for (const cell of table.querySelectorAll("tbody :is(th, td)"))
+    if (cell.textContent.trim()) cell.dataset.label = heads[cell.cellIndex].textContent;
+  table.classList.add("stacked");
 };
 const prepare = () => {
   const button = document.querySelector(".theme");
@@ -80,6 +88,9 @@ const prepare = () => {
     update(tools);
     fit(tools);
   }
+  document.querySelectorAll("main table").forEach(stack);
+  const stackShown = event => event.target.querySelectorAll("table").forEach(stack);
+  document.querySelectorAll("main details").forEach(box => box.addEventListener("toggle", stackShown));
   for (const box of navigator.clipboard ? document.querySelectorAll(".command") : []) {
     const button = document.createElement("button");
     button.type = "button";
