@@ -13,6 +13,7 @@ from longsumbench.leaderboards.seed_groups import group_by_seed
 from longsumbench.leaderboards.significance import ComparableRows, judge_rows, read_all_scores
 from longsumbench.runs.overrides import format_overrides
 from longsumbench.runs.pipeline import run_point
+from longsumbench.runs.plan import Point
 from longsumbench.runs.predictions import read_summaries
 from longsumbench.runs.record import RunRecord
 from longsumbench.runs.results import Results, split_read_by
@@ -61,7 +62,7 @@ def compare(launches: Sequence[Launch], show: Callable[[str], None]) -> None:
     """
     first, *others = launches
     learning = ["train" in point.config.model.decided_by for point in first.points]
-    points = [replace(point, quiet=True, command=first.command) for point in first.points]
+    points = [_named(point, first.command) for point in first.points]
     extracts = [point for point, learns in zip(points, learning, strict=True) if not learns]
     trained = [point for point, learns in zip(points, learning, strict=True) if learns]
     runs = [run_point(point) for point in extracts]
@@ -78,6 +79,13 @@ def compare(launches: Sequence[Launch], show: Callable[[str], None]) -> None:
     show(_describe_all(results, runs))
     for launch in launches:
         launch.check_failed()
+
+
+def _named(point: Point, command: tuple[str, ...]) -> Point:
+    """Return a point with a name for people who do not know its settings."""
+    config = point.config
+    name = f"{config.model.name} on {config.dataset.name}, seed {config.seed}"
+    return replace(point, name=name, command=command, quiet=True)
 
 
 def _judge(results: Results, runs: Sequence[RunRecord], dataset: str) -> ComparableRows:
@@ -97,8 +105,8 @@ def _describe_all(results: Results, runs: Sequence[RunRecord]) -> str:
         wrap_text(first_screen.describe_reservations(papers)),
         _describe_paper(results, papers),
     ]
-    reports = _judge(results, runs, REPORTS).rows
-    if reports:
+    if any(run.key.dataset == REPORTS for run in runs):
+        reports = _judge(results, runs, REPORTS).rows
         heading = "PLANTED FACTS: which facts reach the summary, and from where?"
         parts += [heading, first_screen.describe_fact_rows(reports)]
     parts += ["NEXT", first_screen.describe_next()]
