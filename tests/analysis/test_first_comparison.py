@@ -5,7 +5,9 @@ from support.commands import Command
 
 from longsumbench.analysis import first_comparison
 
-SMALL = "dataset.limit=8 train.max_steps=2 train.eval_steps=1 score.resamples=100 model.vocabulary_size=300"
+PAPERS = "dataset=aclsum scale=extractive dataset.limit=6 model=lead,random,highlights,ea"
+REPORTS = "dataset=probe dataset.limit=8 model=trunc"
+SMALL = "baselines=false train.max_steps=1 train.eval_steps=1 score.resamples=100 model.vocabulary_size=300"
 
 
 @pytest.mark.usefixtures("here", "without_rendering")
@@ -13,8 +15,8 @@ def test_the_first_command_answers_and_answers_again(
     run_command: Command, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """One screen: the table and the verdict on papers, one paper, facts, three commands; then the same, without work."""
-    words = ("experiment=first-text,first-probe", *SMALL.split())
-    monkeypatch.setattr(first_comparison, "_COMPARISON", words)
+    monkeypatch.setattr(first_comparison, "_ON_PAPERS", f"{PAPERS} {SMALL}".split())
+    monkeypatch.setattr(first_comparison, "_ON_REPORTS", f"{REPORTS} {SMALL}".split())
     first = run_command(0, "run")
     headings = ("REAL PAPERS", "ONE OF THEM", "THE AUTHORS' ABSTRACT", "PLANTED FACTS", "NEXT")
     places = [first.out.index(heading) for heading in headings]
