@@ -37,6 +37,7 @@ _LANGUAGE_MODEL = (
 # With a language model, which is slow without a GPU, all systems summarize so many papers
 _FEW_PAPERS = "decode.limit=20"
 _VARIABLE = "LONGSUMBENCH_MODEL"  # names a language model, as model.checkpoint does
+_BEST_SHOWN = 2  # systems whose summaries of one paper are shown
 PAPERS, REPORTS = "aclsum", "probe"  # the datasets
 
 
@@ -125,21 +126,25 @@ def _describe_all(results: Results, runs: Sequence[RunRecord]) -> str:
 
 
 def _describe_paper(results: Results, papers: ComparableRows) -> str:
-    """Return summaries of one paper side by side: the abstract, the experts', the best system's and Lead's."""
-    rows = {row.first.key.model: row for row in papers.rows}
-    ranked = [row for row in papers.rows if row.ranked]
-    shown = dict.fromkeys(row.key for row in [rows["highlights"], *ranked[:1], rows["lead"]])
-    run = rows["lead"].first
+    """Return summaries of one paper side by side: the abstract, the experts' and those of the best systems."""
+    prompted = [row for row in papers.rows if row.first.key.model == "prompt"]
+    experts = [row for row in papers.rows if row.first.key.model == "highlights"]
+    best = [row for row in papers.rows if row.ranked][:_BEST_SHOWN]
+    run = papers.rows[0].first
     split = split_read_by(results.run_folder(run), run)
     if split is None:
         return ""
+    summaries = {}
+    shown = {row.key: row for row in [*experts, *best, *prompted[:1]]}
+    for key, row in shown.items():
+        file = results.run_folder(row.first) / "predictions.jsonl"
+        summaries[key] = {summary.id: summary.text for summary in read_summaries(file)}
     examples = {example.id: example for example in split}
-    paper = examples[first_screen.newest_form(list(examples))]
-    texts = [("the authors' abstract", " ".join(paper.references[0]))]
-    for row in papers.rows:
-        if row.key in shown:
-            summaries = read_summaries(results.run_folder(row.first) / "predictions.jsonl")
-            (text,) = [summary.text for summary in summaries if summary.id == paper.id]
-            texts.append((first_screen.name_of(row), " ".join(text.split())))
+    summarized = set(examples).intersection(*summaries.values())
+    paper = examples[first_screen.choose_paper(summarized)]
+    texts = [("ABSTRACT by the authors", " ".join(paper.references[0]))]
+    for key, row in shown.items():
+        heading = f"{first_screen.name_of(row).upper()}: {first_screen.describe_summary(row)}"
+        texts.append((heading, " ".join(summaries[key][paper.id].split())))
     title = wrap_text(f"ONE OF THEM: {paper.title}")
     return f"{title}\n\n{first_screen.set_side_by_side(texts)}"

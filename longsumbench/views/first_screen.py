@@ -9,7 +9,7 @@ intervals do not meet.
 """
 
 import textwrap
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from itertools import zip_longest
 
 from longsumbench.cache.hub import checkpoint_name
@@ -28,12 +28,12 @@ from longsumbench.views.tables import Block, terminal_block, wrap_text
 
 _WRITES = {  # model → what its summary is
     "lead": "the first words of the paper",
-    "random": "sentences drawn by lot",
-    "lexrank": "the sentences most like all others",
-    "ranker": "the sentences most like the title",
+    "random": "sentences drawn at random",
+    "lexrank": "sentences most like all others",
+    "ranker": "sentences most like the title",
     "ea": "sentences chosen by a small network that learned from {papers} here",
-    "oracle": "the sentences most like the abstract, which it alone sees: about the most that copying can reach",
-    "highlights": "the sentences that experts marked",
+    "oracle": "sentences most like the abstract, which it alone sees: about the most that copying can reach",
+    "highlights": "sentences that experts marked",
 }
 _LANGUAGE_MODEL = {  # reading → what the summary is
     "beginning": "written by {model}, which reads the beginning",
@@ -44,6 +44,18 @@ _READS = {  # model → how it reads a report
     "seal": "selects passages anew for each part of its summary",
     "ea": "selects passages once, before it writes",
     "trunc": "reads the beginning only",
+}
+_AMOUNTS = {
+    90: "nearly all",
+    60: "most",
+    40: "about half",
+    10: "some",
+    0: "hardly any",
+}  # from so many of 100
+_PLACES = {  # kind of fact → where the report has it
+    "single": "one place",
+    "relayed": "two places, link said",
+    "silent": "two places, link unsaid",
 }
 _FIRST_TENTH, _LAST_TENTH = f"{PLANTED}_single_position_0", f"{PLANTED}_single_position_9"
 _GAP = " │ "  # between two columns of text
@@ -67,7 +79,7 @@ def describe_papers(comparable: ComparableRows) -> str:
         number = row.numbers[score]
         cell = f"{number.mean:.1f} ±{(number.high - number.low) / 2:.1f}"
         words = "" if row.words is None else f"{row.words:.0f}"
-        lines.append([name_of(row), _describe_summary(row), cell, words])
+        lines.append([name_of(row), describe_summary(row), cell, words])
     heading = heading_of(score)
     meaning = (
         f"{heading}: ROUGE-Lsum, 0 to 100: how many words a summary shares, in the same order, with the abstract that"
@@ -85,7 +97,8 @@ def name_of(row: SeedGroup) -> str:
     return f"{run.key.model} {reading}" if reading else run.key.model
 
 
-def _describe_summary(row: SeedGroup) -> str:
+def describe_summary(row: SeedGroup) -> str:
+    """Say what the summaries of a system are."""
     run = row.first
     text = _LANGUAGE_MODEL.get(str(run.config.model.get("reading"))) or _WRITES[run.key.model]
     trained = f"{format_count(run.train_examples or 0, 'paper')}"
@@ -101,7 +114,8 @@ def describe_verdict(comparable: ComparableRows) -> str:
         return "Nothing is shown: there are no two systems to compare."
     best, *others = ranked
     score = best.first.evaluation.ranked_by
-    behind, unclear = [], []
+    behind: list[SeedGroup] = []
+    unclear: list[SeedGroup] = []
     for row in others:
         judged = comparable.tests.differences.get((row.key, score))
         is_behind = judged is not None and judged.outcome == DISTINGUISHED
@@ -111,17 +125,18 @@ def describe_verdict(comparable: ComparableRows) -> str:
     judged = comparable.tests.differences.get((compared.key, score))
     if judged is None:
         return f"Nothing is shown: {name_of(best)} and {name_of(compared)} have equal scores or no test."
-    bounds = f"{-judged.mean:.1f} points (interval {format_interval(-judged.high, -judged.low)})"
+    interval = format_interval(-judged.high, -judged.low, ".1f")
+    bounds = f"{-judged.mean:.1f} points of {heading_of(score)} (interval {interval})"
     if not behind:
         return (
             f"Nothing is shown: {name_of(best)} has the highest score, {bounds} from {name_of(compared)},"
             f" but {_reason_of(judged)}."
         )
-    ahead = f"{name_of(best)} is ahead of {_join(behind)}"
-    nearest = f", of {name_of(compared)}" if behind[1:] else ""
-    text = f"{ahead}{nearest} by {bounds}"
+    text = f"{name_of(best)} is ahead of {name_of(compared)} by {bounds}"
+    if behind[1:]:
+        text += f", and of {_join(behind[1:])} by at least as much"
     if unclear:
-        return f"{text}; whether it is ahead of {_join(unclear)}, is not shown."
+        text += f"; between it and {_join(unclear)} no difference is shown"
     return f"{text}."
 
 
@@ -139,24 +154,25 @@ def _join(rows: Sequence[SeedGroup]) -> str:
 def describe_reservations(comparable: ComparableRows) -> str:
     """Name the systems that take no part in the comparison, with the reason; empty without any."""
     oracles = [row for row in comparable.rows if row.first.oracle]
-    sentence = (
-        "They only show what is possible" if oracles[1:] else "It only shows what is possible"
-    )
-    parts = [f"Not compared: {_join(oracles)}. {sentence}."] if oracles else []
+    parts = []
+    if oracles:
+        parts.append(f"Not compared: {_join(oracles)}, which know what no summarizer may know.")
     return " ".join(filter(None, [*parts, describe_unlearned(comparable.rows)]))
 
 
 def set_side_by_side(texts: Sequence[tuple[str, str]]) -> str:
     """Return texts under their headings, two side by side, each cut to a few lines; as wide as the terminal."""
     width = (min(terminal_width(), _WIDEST) - len(_GAP)) // 2
-    columns = []
+    columns: list[list[str]] = []
     for heading, text in texts:
         wrapped = textwrap.wrap(escape_line(text), width, max_lines=_MOST_LINES, placeholder=" …")
-        columns.append([heading[:width].upper(), *wrapped])
+        columns.append([textwrap.shorten(heading, width, placeholder=" …"), *wrapped])
     blocks = []
-    for left, right in zip_longest(columns[::2], columns[1::2], fillvalue=[]):
-        lines = [f"{a:{width}}{_GAP}{b}" for a, b in zip_longest(left, right, fillvalue="")]
-        blocks.append("\n".join(line.rstrip() for line in lines))
+    columns += [[]] * (len(columns) % 2)
+    for left, right in zip(columns[::2], columns[1::2], strict=True):
+        pairs = zip_longest(left, right, fillvalue="")
+        lines = [f"{before:{width}}{_GAP}{after}".rstrip() for before, after in pairs]
+        blocks.append("\n".join(lines))
     return "\n\n".join(blocks)
 
 
@@ -168,47 +184,52 @@ def describe_fact_rows(rows: Sequence[SeedGroup]) -> str:
     guess = f" A guess is right in {chance.mean:.0f} of 100." if chance else ""
     once = " Each was trained once: another training may give other numbers."
     texts = [
-        f"{format_count(run.evaluation.n, 'made-up report')} of {length} words on what a council decided, about who gets"
-        ' what. A fact is in one place ("the library goes to Adler") or in two ("the mill goes to the lower bid", and'
+        f"{format_count(run.evaluation.n, 'made-up report')} of {length} words, full stops included, on what a council"
+        ' decided. A fact is in one place ("the library goes to Adler") or in two ("the mill goes to the lower bid", and'
         ' elsewhere "the mill has a lower bid from Price"). The summary states the link first ("the lower bid from'
         ' Price": link said) or the answer ("Price with the lower bid": link unsaid).',
-        f"Systems of published papers, at a tiny size, learned to write such summaries here.{guess}"
+        f"Tiny versions of systems from published papers learned here to write such summaries.{guess}"
         + (once if any(row.one_seed for row in rows) else ""),
-        *(f"* {describe_facts(row)}" for row in rows),
     ]
-    return "\n".join(map(wrap_text, texts))
+    width = min(terminal_width(), _WIDEST)
+    for row in rows:
+        texts.append(f"* {describe_facts(row)}")
+    lines = [
+        textwrap.fill(text, width, subsequent_indent="  " * (text[0] == "*")) for text in texts
+    ]
+    return "\n".join(lines)
 
 
 def describe_facts(row: SeedGroup) -> str:
     """Say in one sentence how many facts a system states right, and from where; or that it did not learn."""
-    system = f"{row.first.key.model} {_READS[row.first.key.model]}"
-    total = _out_of_100(row, PLANTED)
+    model = row.first.key.model
+    total = row.numbers[PLANTED].mean
     if not row.learned.comparable:
         return (
-            f"{system}, but is {row.learned.word} after this short training ({row.learned.reason}): its {total} of 100"
-            " facts say nothing about its way of reading."
+            f"{model}, which {_READS[model]}, is {row.learned.word} after this short training ({row.learned.reason}): its"
+            f" {total:.0f} of 100 facts say nothing about its way of reading."
         )
+    parts = []
+    for kind, words in _PLACES.items():
+        if number := row.numbers.get(f"{PLANTED}_{kind}"):
+            parts.append(f"{_amount(number.mean)} in {words} ({number.mean:.0f})")
     first, last = row.numbers.get(_FIRST_TENTH), row.numbers.get(_LAST_TENTH)
-    where = f": {_compare_ends(first, last)}" if first and last else ""
-    return (
-        f"{system} and states {total} of 100 facts right{where}; in one place {_out_of_100(row, f'{PLANTED}_single')}, in"
-        f" two places {_out_of_100(row, f'{PLANTED}_relayed')} (link said) and"
-        f" {_out_of_100(row, f'{PLANTED}_silent')} (link unsaid)."
-    )
+    if first and last:
+        parts[0] += f", {_compare_ends(first, last)}"
+    return f"{model}, which {_READS[model]}, states {total:.0f} of 100 facts right: {'; '.join(parts)}."
+
+
+def _amount(share: float) -> str:
+    return next(words for least, words in _AMOUNTS.items() if round(share) >= least)
 
 
 def _compare_ends(first: Estimate, last: Estimate) -> str:
-    beginning, end = f"{first.mean:.0f} from the first tenth", f"{last.mean:.0f} from the last"
+    tenths = f"(first tenth {first.mean:.0f}, last tenth {last.mean:.0f})"
     if first.low > last.high:
-        return f"more from the beginning of a report ({beginning}, {end})"
+        return f"more near the beginning of a report {tenths}"
     if last.low > first.high:
-        return f"more from the end of a report ({beginning}, {end})"
-    return f"no difference is shown between beginning and end of a report ({beginning}, {end})"
-
-
-def _out_of_100(row: SeedGroup, name: str) -> str:
-    number = row.numbers.get(name)
-    return "none known" if number is None else f"{number.mean:.0f}"
+        return f"more near the end of a report {tenths}"
+    return f"without a clear difference between beginning and end of a report {tenths}"
 
 
 def describe_next() -> str:
@@ -219,7 +240,7 @@ def describe_next() -> str:
     return "\n".join(lines)
 
 
-def newest_form(ids: Sequence[str]) -> str:
+def choose_paper(ids: Collection[str]) -> str:
     """Return the first id of a paper since 2020: it begins with the year. Without any, the first id."""
     # Texts of papers before 2016 may not be used by everybody
     return min([name for name in ids if name[0].isdigit()] or ids)

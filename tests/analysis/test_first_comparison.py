@@ -1,7 +1,11 @@
 """The first command from end to end, with fewer papers and reports."""
 
+import re
+from pathlib import Path
+
 import pytest
 from support.commands import Command
+from support.tiny_causal import write_causal
 
 from longsumbench.analysis import first_comparison
 
@@ -12,16 +16,25 @@ SMALL = "baselines=false train.max_steps=1 train.eval_steps=1 score.resamples=10
 
 @pytest.mark.usefixtures("here", "without_rendering")
 def test_the_first_command_answers_and_answers_again(
-    run_command: Command, monkeypatch: pytest.MonkeyPatch
+    run_command: Command, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """One screen: the table and the verdict on papers, one paper, facts, three commands; then the same, without work."""
+    """One screen: papers, one of them, facts, commands; the same again; and with two readings of a language model."""
     monkeypatch.setattr(first_comparison, "_ON_PAPERS", f"{PAPERS} {SMALL}".split())
     monkeypatch.setattr(first_comparison, "_ON_REPORTS", f"{REPORTS} {SMALL}".split())
     first = run_command(0, "run")
-    headings = ("REAL PAPERS", "ONE OF THEM", "THE AUTHORS' ABSTRACT", "PLANTED FACTS", "NEXT")
+    headings = ("REAL PAPERS", "ONE OF THEM", "ABSTRACT by the authors", "PLANTED FACTS", "NEXT")
     places = [first.out.index(heading) for heading in headings]
     assert places == sorted(places)
     assert "Without training, so far." in first.err
     again = run_command(0, "run")
     assert again.out == first.out
     assert "training" not in again.err
+    prompted_words = (*first_comparison._LANGUAGE_MODEL, "dataset.limit=6", "score.resamples=100")
+    monkeypatch.setattr(first_comparison, "_LANGUAGE_MODEL", prompted_words)
+    model = write_causal(tmp_path / "tiny", positions=1_024)
+    words = (f"model.checkpoint={model}", "model.input_length=400", "model.decode_length=8")
+    prompted = run_command(0, "run", *words).out
+    assert {"prompt beginning", "prompt select"} <= set(
+        re.findall(r"^prompt \w+", prompted, re.MULTILINE)
+    )
+    assert "written by tiny" in prompted

@@ -33,32 +33,34 @@ def papers(*outcomes: str) -> ComparableRows:
     return ComparableRows(rows, AgainstBest(tests))
 
 
+BY = "1.0 points of R-Lsum (interval -0.5 to 2.0)"
+NOTHING = f"Nothing is shown: ranker has the highest score, {BY} from lead, but"
+
+
 @pytest.mark.parametrize(
-    ("outcomes", "verdict"),
+    ("of_ea", "of_lead", "verdict"),
     [
         (
-            (DISTINGUISHED, DISTINGUISHED),
-            "ranker is ahead of ea and lead, of ea by 1.0 points (interval -0.5 to +2.0).",
+            DISTINGUISHED,
+            DISTINGUISHED,
+            f"ranker is ahead of ea by {BY}, and of lead by at least as much.",
         ),
         (
-            (UNDISTINGUISHED, DISTINGUISHED),
-            "ranker is ahead of lead by 1.0 points (interval -0.5 to +2.0); whether it is ahead of ea, is not shown.",
+            UNDISTINGUISHED,
+            DISTINGUISHED,
+            f"ranker is ahead of lead by {BY}; between it and ea no difference is shown.",
         ),
+        (UNDISTINGUISHED, UNDISTINGUISHED, f"{NOTHING} that may be chance."),
         (
-            (UNDISTINGUISHED, UNDISTINGUISHED),
-            "Nothing is shown: ranker has the highest score, 1.0 points (interval -0.5 to +2.0) from lead, but that may"
-            " be chance.",
-        ),
-        (
-            (SINGLE_SEED, SINGLE_SEED),
-            "Nothing is shown: ranker has the highest score, 1.0 points (interval -0.5 to +2.0) from lead, but one of the"
-            " two was trained once, and another training may give another score.",
+            SINGLE_SEED,
+            SINGLE_SEED,
+            f"{NOTHING} one of the two was trained once, and another training may give another score.",
         ),
     ],
 )
-def test_the_verdict_is_that_of_the_tests(outcomes: tuple[str, str], verdict: str) -> None:
+def test_the_verdict_is_that_of_the_tests(of_ea: str, of_lead: str, verdict: str) -> None:
     """Who is ahead, with the nearest one behind; who is not shown to be behind; or that nothing is shown."""
-    assert first_screen.describe_verdict(papers(*outcomes)) == verdict
+    assert first_screen.describe_verdict(papers(of_ea, of_lead)) == verdict
 
 
 def test_a_verdict_needs_two_systems_and_a_test() -> None:
@@ -76,7 +78,7 @@ def test_what_is_not_compared_has_its_reason() -> None:
     unlearned = row(record("ea", 20, fit=TRAINED), Learned(NOT_LEARNED, "gains nothing"))
     rows = (unlearned, row(record("oracle", 50, oracle=True)))
     assert first_screen.describe_reservations(ComparableRows(rows)) == (
-        "Not compared: oracle. It only shows what is possible. Not ranked: ea (not learned: gains nothing)."
+        "Not compared: oracle, which know what no summarizer may know. Not ranked: ea (not learned: gains nothing)."
     )
 
 
@@ -106,10 +108,14 @@ def test_texts_stand_side_by_side(monkeypatch: pytest.MonkeyPatch) -> None:
     """Two columns in a terminal of 43: long texts are cut, an odd one stands alone, control characters are shown."""
     monkeypatch.setenv("COLUMNS", "43")
     text = first_screen.set_side_by_side(
-        [("abstract", "We parse trees."), ("lead", "word " * 60), ("ea", "A\x1b[2J tree.")]
+        [
+            ("ABSTRACT", "We parse trees."),
+            ("LEAD: the first words", "word " * 60),
+            ("EA", "A\x1b[2J tree."),
+        ]
     )
     lines = text.splitlines()
-    assert lines[0] == "ABSTRACT             │ LEAD"
+    assert lines[0] == "ABSTRACT             │ LEAD: the first …"
     assert lines[1] == "We parse trees.      │ word word word word"
     assert lines[7].endswith("│ word word word …")
     assert lines[9:] == ["EA                   │", "A\\x1b[2J tree.       │"]
@@ -126,29 +132,39 @@ def reports(first: float, last: float, learned: Learned | None = None) -> SeedGr
 @pytest.mark.parametrize(
     ("first", "last", "where"),
     [
-        (95, 5, "more from the beginning of a report (95 from the first tenth, 5 from the last)"),
-        (5, 95, "more from the end of a report (5 from the first tenth, 95 from the last)"),
+        (95, 5, "more near the beginning of a report (first tenth 95, last tenth 5)"),
+        (5, 95, "more near the end of a report (first tenth 5, last tenth 95)"),
         (
             91,
             90,
-            "no difference is shown between beginning and end of a report (91 from the first tenth, 90 from the last)",
+            "without a clear difference between beginning and end of a report (first tenth 91, last tenth 90)",
         ),
     ],
 )
 def test_where_facts_come_from(first: float, last: float, where: str) -> None:
     """Beginning and end differ only if their intervals do not meet."""
     assert first_screen.describe_facts(reports(first, last)) == (
-        "seal selects passages anew for each part of its summary and states 80 of 100 facts right:"
-        f" {where}; in one place 90, in two places 70 (link said) and 50 (link unsaid)."
+        "seal, which selects passages anew for each part of its summary, states 80 of 100 facts right: nearly all in one"
+        f" place (90), {where}; most in two places, link said (70); about half in two places, link unsaid (50)."
     )
+
+
+@pytest.mark.parametrize(
+    ("share", "amount"), [(89.4, "most"), (59, "about half"), (39, "some"), (9.4, "hardly any")]
+)
+def test_amounts_are_words_for_numbers(share: float, amount: str) -> None:
+    """A number has the word of the highest bound that it reaches, as it is printed."""
+    means = {PLANTED: share, f"{PLANTED}_single": share}
+    sentence = first_screen.describe_facts(row(record("ea", 80, measures=measured(means))))
+    assert sentence.endswith(f"of 100 facts right: {amount} in one place ({share:.0f}).")
 
 
 def test_facts_of_a_system_that_did_not_learn_say_nothing() -> None:
     """The number is there, with the reason why it is not the system's."""
     sentence = first_screen.describe_facts(reports(9, 2, Learned(NOT_LEARNED, "3 % of the gain")))
     assert sentence == (
-        "seal selects passages anew for each part of its summary, but is not learned after this short training (3 % of"
-        " the gain): its 80 of 100 facts say nothing about its way of reading."
+        "seal, which selects passages anew for each part of its summary, is not learned after this short training (3 %"
+        " of the gain): its 80 of 100 facts say nothing about its way of reading."
     )
 
 
@@ -158,14 +174,14 @@ def test_reports_are_explained_with_their_numbers(monkeypatch: pytest.MonkeyPatc
     text = " ".join(first_screen.describe_fact_rows([reports(95, 5)]).split())
     assert text.startswith("20 made-up reports of")
     assert "A guess is right in 4 of 100. Each was trained once" in text
-    again = row(record("seal", 80, measures=measured({PLANTED: 80})))
+    again = row(record("seal", 80, measures=measured({PLANTED: 80.0})))
     assert "trained once" not in first_screen.describe_fact_rows([again])
 
 
 def test_a_paper_that_everybody_may_use_is_shown() -> None:
     """Ids that begin with a year are of papers since 2020; otherwise the first id."""
     assert (
-        first_screen.newest_form(["P16-1", "2021.acl-long.3", "2020.acl-main.9"])
+        first_screen.choose_paper(["P16-1", "2021.acl-long.3", "2020.acl-main.9"])
         == "2020.acl-main.9"
     )
-    assert first_screen.newest_form(["P16-1", "D07-1"]) == "D07-1"
+    assert first_screen.choose_paper(["P16-1", "D07-1"]) == "D07-1"
