@@ -1,6 +1,6 @@
 """The first command: extracts of real papers and systems that look for planted facts, compared on one screen.
 
-words --plan_comparison--> launches --compare--> the screen of `longsumbench.views.first_screen`
+words --plan_comparison--> launches --run_comparison--> the screen of `longsumbench.views.first_screen`
 """
 
 import os
@@ -66,7 +66,7 @@ def plan_comparison(
 
 
 # Begin to read here: the command calls it.
-def compare(launches: Sequence[Launch], show: Callable[[str], None]) -> None:
+def run_comparison(launches: Sequence[Launch], show: Callable[[str], None]) -> None:
     """Run the points of `plan_comparison`, and show the screen; the first time, first the table of what needs no training.
 
     Raises:

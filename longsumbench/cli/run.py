@@ -76,7 +76,7 @@ def _execute(options: Namespace) -> None:
         compares, probe = _compares(options), not (options.show or options.estimate)
         with phase("loading the libraries"):
             if compares:
-                from longsumbench.analysis.first_comparison import compare, plan_comparison
+                from longsumbench.analysis.first_comparison import plan_comparison, run_comparison
 
                 launches = plan_comparison(options.overrides, options.command_line, probe)
             else:
@@ -95,7 +95,7 @@ def _execute(options: Namespace) -> None:
             print_text(show_config(points))
             return
         if compares:
-            compare(launches, print_text)
+            run_comparison(launches, print_text)
             return
         # What makes tables is imported last: --show and --estimate do without.
         from longsumbench.sweeps.run import updating_tables

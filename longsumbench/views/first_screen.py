@@ -94,7 +94,7 @@ def name_of(row: SeedGroup) -> str:
     """Return the name of a system on this screen: its model; of a language model, also what it reads."""
     run = row.first
     reading = run.config.model.get("reading")
-    return f"{run.key.model} {reading}" if reading else run.key.model
+    return f"{run.key.model}:{reading}" if reading else run.key.model
 
 
 def describe_summary(row: SeedGroup) -> str:

@@ -266,8 +266,6 @@ def test_a_run_without_arguments_compares(
 ) -> None:
     """It is a sweep over systems on two datasets; a language model joins it, by its setting or by the environment."""
     shown = run_command(0, "run", "--show").out
-    experiments = "experiment=first-text,first-probe"
-    assert run_command(0, "run", "-m", experiments, "--show").out == shown
     names = re.findall(r"^  name: (\w+)$", shown, re.MULTILINE)
     assert names.count("aclsum") == 9
     assert names.count("probe") == 4

@@ -99,7 +99,7 @@ def test_the_table_fits_the_terminal(columns: int, monkeypatch: pytest.MonkeyPat
     words = " ".join(text.split())
     assert "39.0 ±0.8 129" in words
     if columns == 130:
-        assert "prompt select" in words
+        assert "prompt:select" in words
         assert "written by tiny.gguf, which reads selected passages" in words
         assert "learned from 60 papers here" in words
 
