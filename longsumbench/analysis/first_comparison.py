@@ -83,13 +83,14 @@ def run_comparison(launches: Sequence[Launch], show: Callable[[str], None]) -> N
         early = first_screen.describe_papers(_judge(results, runs, PAPERS))
         later = "Without training, so far. Now small systems are trained; that takes minutes:"
         print(escape_lines(f"{early}\n\n{wrap_text(later)}"), file=sys.stderr)
-    for launch in (replace(first, points=trained), *others):
+    started = [replace(first, points=trained), *others]
+    for launch in started:
         launch.start()
         runs += launch.records()
     for name in {run.key.dataset for run in runs}:
         update_table(results, name, redraw=False)
     show(_describe_all(results, runs))
-    for launch in launches:
+    for launch in started:
         launch.check_failed()
 
 
