@@ -206,8 +206,8 @@ def describe_facts(row: SeedGroup) -> str:
     total = row.numbers[PLANTED].mean
     if not row.learned.comparable:
         return (
-            f"{model}, which {_READS[model]}, is {row.learned.word} after this short training ({row.learned.reason}): its"
-            f" {total:.0f} of 100 facts say nothing about its way of reading."
+            f"{model}, which {_READS[model]}, did not pass the check whether it learned in this short training"
+            f" ({row.learned.reason}): its {total:.0f} of 100 facts say nothing about its way of reading."
         )
     parts = []
     for kind, words in _PLACES.items():

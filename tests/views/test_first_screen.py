@@ -163,8 +163,8 @@ def test_facts_of_a_system_that_did_not_learn_say_nothing() -> None:
     """The number is there, with the reason why it is not the system's."""
     sentence = first_screen.describe_facts(reports(9, 2, Learned(NOT_LEARNED, "3 % of the gain")))
     assert sentence == (
-        "seal, which selects passages anew for each part of its summary, is not learned after this short training (3 %"
-        " of the gain): its 80 of 100 facts say nothing about its way of reading."
+        "seal, which selects passages anew for each part of its summary, did not pass the check whether it learned in this"
+        " short training (3 % of the gain): its 80 of 100 facts say nothing about its way of reading."
     )
 
 
