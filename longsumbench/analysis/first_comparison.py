@@ -24,7 +24,7 @@ from longsumbench.views.leaderboard import update_table
 from longsumbench.views.tables import wrap_text
 
 _ON_PAPERS = ("experiment=first-text", "hydra/launcher=joblib")
-_ON_REPORTS = ("experiment=first-probe", "hydra/launcher=joblib")
+_ON_REPORTS = ("experiment=first-probe",)  # run with the papers' launcher
 _LANGUAGE_MODEL = (
     "dataset=aclsum",
     "scale=paper",
