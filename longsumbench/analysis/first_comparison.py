@@ -120,7 +120,7 @@ def _describe_all(results: Results, runs: Sequence[RunRecord]) -> str:
     ]
     if any(run.key.dataset == REPORTS for run in runs):
         reports = _judge(results, runs, REPORTS).rows
-        heading = "PLANTED FACTS: which facts reach the summary, and from where?"
+        heading = "PLANTED FACTS: which reach the summary, and from where?"
         parts += [heading, first_screen.describe_fact_rows(reports)]
     parts += ["NEXT", first_screen.describe_next()]
     return "\n\n".join(part for part in parts if part)
