@@ -1,25 +1,16 @@
 """`longsumbench run`."""
 
-import logging
 from argparse import Namespace
+from itertools import chain
 
 from longsumbench.cli.parser import OVERRIDES, Argument, Command
 from longsumbench.conf import CONF
 from longsumbench.formatting import print_text
 
-FIRST_COMPARISON = (
-    "experiment=first-probe,first-text",
-    "hydra/launcher=joblib",
-)  # what runs without any arguments
-_FIRST_LINES = (
-    "This compares summarizers, to show what the suite measures: which facts do four",
-    "systems find in short generated reports, and how good are extracts of real",
-    "texts? It trains the systems here. Two tables, two pictures and findings follow.",
-)
 _HELP = """\
 Run one point (a model, a dataset and settings), or with -m every combination of the comma-separated values.
-Without arguments, compare systems on short generated reports and on real texts, in minutes on all cores. This is
-`longsumbench run -m {first}`.
+Without arguments, compare summaries of real papers, and what four systems find in made-up reports: about three minutes
+on two cores. model.checkpoint=FILE alone, or LONGSUMBENCH_MODEL=FILE, adds a language model.
 
   longsumbench run model=trunc model.input_length=512 train.max_minutes=8
   longsumbench run dataset=jsonl dataset.name=mine dataset.path=my_texts scale=tiny
@@ -82,43 +73,52 @@ def _execute(options: Namespace) -> None:
     with first_process(take_part) as first:
         if not first:
             return
+        compares, probe = _compares(options), not (options.show or options.estimate)
         with phase("loading the libraries"):
-            compares = not (options.overrides or options.config or options.multirun)
-            overrides = (
-                FIRST_COMPARISON if compares else add_config_file(options.config, options.overrides)
-            )
-            launch = plan_launch(
-                overrides,
-                options.multirun or compares,
-                options.config_dir,
-                options.command_line,
-                probe=not (options.show or options.estimate),
-            )
+            if compares:
+                from longsumbench.analysis.first_comparison import plan_comparison, run_comparison
+
+                launches = plan_comparison(options.overrides, options.command_line, probe)
+            else:
+                overrides = add_config_file(options.config, options.overrides)
+                launch = plan_launch(
+                    overrides, options.multirun, options.config_dir, options.command_line, probe
+                )
+                launches = [launch]
+        points = list(chain.from_iterable(launch.points for launch in launches))
         if options.estimate:
             from longsumbench.runs.estimate import describe_costs
 
-            print_text(describe_costs(launch.points, options.gpu))
+            print_text(describe_costs(points, options.gpu))
             return
         if options.show:  # for a search: the settings that all points share
-            print_text(show_config(launch.points))
+            print_text(show_config(points))
+            return
+        if compares:
+            run_comparison(launches, print_text)
             return
         # What makes tables is imported last: --show and --estimate do without.
         from longsumbench.sweeps.run import updating_tables
         from longsumbench.views.after_run import describe_runs
 
-        for line in _FIRST_LINES if compares else ():
-            logging.getLogger(__name__).info(line)
         with updating_tables(
             launch, lambda updated, runs: print_text(describe_runs(updated, runs))
         ):
             launch.start()
 
 
+def _compares(options: Namespace) -> bool:
+    """Return True if the words name nothing but a language model."""
+    words, checkpoint = options.overrides, "model.checkpoint="
+    names_model = any(word.startswith(checkpoint) for word in words)
+    only_model = names_model and all(word.startswith("model.") for word in words)
+    return (not words or only_model) and not (options.config or options.multirun)
+
+
 run_command = Command(
     "run",
     "run a point or a sweep",
     _HELP.format(
-        first=" ".join(FIRST_COMPARISON),
         scales="|".join(sorted(path.stem for path in (CONF / "scale").glob("*.yaml"))),
     ),
     _ARGUMENTS,

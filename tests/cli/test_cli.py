@@ -13,7 +13,6 @@ import longsumbench
 from longsumbench.analysis.plan import ANALYSES
 from longsumbench.cli.lists import LISTED_KINDS
 from longsumbench.cli.main import COMMANDS, main, parse_words, parser
-from longsumbench.cli.run import FIRST_COMPARISON
 
 
 @pytest.fixture
@@ -262,18 +261,19 @@ def test_a_run_prints_its_table_once(words: list[str], run_command: Command) -> 
     assert "already finished: lead on jsonl" in again.err
 
 
-def test_a_run_without_arguments_compares(run_command: Command) -> None:
-    """It is a sweep over systems on two datasets."""
+def test_a_run_without_arguments_compares(
+    run_command: Command, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It is a sweep over systems on two datasets; a language model joins it, by its setting or by the environment."""
     shown = run_command(0, "run", "--show").out
-    assert run_command(0, "run", "-m", *FIRST_COMPARISON, "--show").out == shown
-    assert set(re.findall(r"^  name: (\w+)$", shown, re.MULTILINE)) >= {
-        "probe",
-        "aclsum",
-        "trunc",
-        "ea",
-        "seal",
-        "pagesum",
-    }
+    names = re.findall(r"^  name: (\w+)$", shown, re.MULTILINE)
+    assert names.count("aclsum") == 9
+    assert names.count("probe") == 4
+    more = run_command(0, "run", "model.checkpoint=some/model", "--show").out
+    assert more.count("limit: 20\n") == 9 + 2
+    assert re.findall(r"reading: (\w+)", more) == ["beginning", "select"]
+    monkeypatch.setenv("LONGSUMBENCH_MODEL", "some/model")
+    assert run_command(0, "run", "--show").out == more
 
 
 def test_a_leaderboard_is_printed(

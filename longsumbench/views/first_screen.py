@@ -1,0 +1,246 @@
+"""The screen of `longsumbench run` without other words: what a newcomer sees first.
+
+    comparable runs on papers --describe_papers--> a table, and one sentence on who is ahead
+    summaries of one paper --set_side_by_side--> columns of text
+    runs on planted facts --describe_facts--> a sentence for each system
+
+Who is ahead is what the tests of the table decide (`judge_differences`). Of facts, two numbers differ if their 95 %
+intervals do not meet.
+"""
+
+import textwrap
+from collections.abc import Collection, Sequence
+from itertools import zip_longest
+
+from longsumbench.cache.hub import checkpoint_name
+from longsumbench.formatting import escape_line, format_count, format_interval, terminal_width
+from longsumbench.leaderboards.comparability import PLANTED, heading_of
+from longsumbench.leaderboards.seed_groups import SeedGroup
+from longsumbench.leaderboards.significance import (
+    DISTINGUISHED,
+    SINGLE_SEED,
+    ComparableRows,
+    JudgedDifference,
+)
+from longsumbench.metrics.aggregate import Estimate
+from longsumbench.views.notes import describe_unlearned
+from longsumbench.views.tables import Block, terminal_block, wrap_text
+
+_WRITES = {  # model → what its summary is
+    "lead": "the first words of the paper",
+    "random": "sentences drawn at random",
+    "lexrank": "sentences most like all others",
+    "ranker": "sentences most like the title",
+    "ea": "sentences chosen by a small network that learned from {papers} here",
+    "oracle": "sentences most like the abstract, which it alone sees: about the most that copying can reach",
+    "highlights": "sentences that experts marked",
+}
+_LANGUAGE_MODEL = {  # reading → what the summary is
+    "beginning": "written by {model}, which reads the beginning",
+    "select": "written by {model}, which reads selected passages",
+}
+_READS = {  # model → how it reads a report
+    "pagesum": "reads everything, page by page",
+    "seal": "selects passages anew for each part of its summary",
+    "ea": "selects passages once, before it writes",
+    "trunc": "reads the beginning only",
+}
+_AMOUNTS = {
+    90: "nearly all",
+    60: "most",
+    40: "about half",
+    10: "some",
+    0: "hardly any",
+}  # from so many of 100
+_PLACES = {  # kind of fact → where the report has it
+    "single": "one place",
+    "relayed": "two places, link said",
+    "silent": "two places, link unsaid",
+}
+_FIRST_TENTH, _LAST_TENTH = f"{PLANTED}_single_position_0", f"{PLANTED}_single_position_9"
+_GAP = " │ "  # between two columns of text
+_MOST_LINES = 7  # of a summary
+_WIDEST = 120  # columns
+_NEXT = {  # question → command
+    "Which summarizer for your own texts (a file or a folder)?": "longsumbench recommend MY_TEXTS",
+    "And a language model? FILE is a .gguf file, a folder or a name on the Hugging Face hub:": (
+        "longsumbench run model.checkpoint=FILE"
+    ),
+    "All results, with every summary, in the browser:": "longsumbench site",
+}
+
+
+def describe_papers(comparable: ComparableRows) -> str:
+    """Return the table of summaries of the same papers, and what its scores are."""
+    first = comparable.rows[0].first
+    score = first.evaluation.ranked_by
+    lines = []
+    for row in comparable.rows:
+        number = row.numbers[score]
+        cell = f"{number.mean:.1f} ±{(number.high - number.low) / 2:.1f}"
+        words = "" if row.words is None else f"{row.words:.0f}"
+        lines.append([name_of(row), describe_summary(row), cell, words])
+    heading = heading_of(score)
+    meaning = (
+        f"{heading}: ROUGE-Lsum, 0 to 100: how many words a summary shares, in the same order, with the abstract that"
+        " the authors wrote. ±: half of the 95 % interval."
+    )
+    columns = ("system", "its summary of a paper", heading, "words")
+    table = Block("", (), columns, "llrr", lines, footnotes=(meaning,))
+    return terminal_block(table)
+
+
+def name_of(row: SeedGroup) -> str:
+    """Return the name of a system on this screen: its model; of a language model, also what it reads."""
+    run = row.first
+    reading = run.config.model.get("reading")
+    return f"{run.key.model}:{reading}" if reading else run.key.model
+
+
+def describe_summary(row: SeedGroup) -> str:
+    """Say what the summaries of a system are."""
+    run = row.first
+    text = _LANGUAGE_MODEL.get(str(run.config.model.get("reading"))) or _WRITES[run.key.model]
+    trained = f"{format_count(run.train_examples or 0, 'paper')}"
+    times = f" (mean of {len(row.runs)} trainings)" if len(row.runs) > 1 else ""
+    model = checkpoint_name(run.system.checkpoint or "")
+    return text.format(papers=trained, model=model) + times
+
+
+def describe_verdict(comparable: ComparableRows) -> str:
+    """Say in one sentence which system is ahead of which, with an interval, or that nothing is shown."""
+    ranked = [row for row in comparable.rows if row.ranked]
+    if len(ranked) < 2:
+        return "Nothing is shown: there are no two systems to compare."
+    best, *others = ranked
+    score = best.first.evaluation.ranked_by
+    behind: list[SeedGroup] = []
+    unclear: list[SeedGroup] = []
+    for row in others:
+        judged = comparable.tests.differences.get((row.key, score))
+        is_behind = judged is not None and judged.outcome == DISTINGUISHED
+        (behind if is_behind else unclear).append(row)
+    # The nearest of those that are behind, or the farthest of all if none is
+    compared = behind[0] if behind else others[-1]
+    judged = comparable.tests.differences.get((compared.key, score))
+    if judged is None:
+        return f"Nothing is shown: {name_of(best)} and {name_of(compared)} have equal scores or no test."
+    interval = format_interval(-judged.high, -judged.low, ".1f")
+    bounds = f"{-judged.mean:.1f} points of {heading_of(score)} (interval {interval})"
+    if not behind:
+        return (
+            f"Nothing is shown: {name_of(best)} has the highest score, {bounds} from {name_of(compared)},"
+            f" but {_reason_of(judged)}."
+        )
+    text = f"{name_of(best)} is ahead of {name_of(compared)} by {bounds}"
+    if behind[1:]:
+        text += f", and of {_join(behind[1:])} by at least as much"
+    if unclear:
+        text += f"; between it and {_join(unclear)} no difference is shown"
+    return f"{text}."
+
+
+def _reason_of(judged: JudgedDifference) -> str:
+    if judged.outcome == SINGLE_SEED:
+        return "one of the two was trained once, and another training may give another score"
+    return "that may be chance"
+
+
+def _join(rows: Sequence[SeedGroup]) -> str:
+    *names, last = map(name_of, rows)
+    return f"{', '.join(names)} and {last}" if names else last
+
+
+def describe_reservations(comparable: ComparableRows) -> str:
+    """Name the systems that take no part in the comparison, with the reason; empty without any."""
+    oracles = [row for row in comparable.rows if row.first.oracle]
+    parts = []
+    if oracles:
+        parts.append(f"Not compared: {_join(oracles)}, which know what no summarizer may know.")
+    return " ".join(filter(None, [*parts, describe_unlearned(comparable.rows)]))
+
+
+def set_side_by_side(texts: Sequence[tuple[str, str]]) -> str:
+    """Return texts under their headings, two side by side, each cut to a few lines; as wide as the terminal."""
+    width = (min(terminal_width(), _WIDEST) - len(_GAP)) // 2
+    columns: list[list[str]] = []
+    for heading, text in texts:
+        wrapped = textwrap.wrap(escape_line(text), width, max_lines=_MOST_LINES, placeholder=" …")
+        columns.append([textwrap.shorten(heading, width, placeholder=" …"), *wrapped])
+    blocks = []
+    columns += [[]] * (len(columns) % 2)
+    for left, right in zip(columns[::2], columns[1::2], strict=True):
+        pairs = zip_longest(left, right, fillvalue="")
+        lines = [f"{before:{width}}{_GAP}{after}".rstrip() for before, after in pairs]
+        blocks.append("\n".join(lines))
+    return "\n\n".join(blocks)
+
+
+def describe_fact_rows(rows: Sequence[SeedGroup]) -> str:
+    """Explain the reports with planted facts, and describe each system in a sentence; `rows` is not empty."""
+    run = rows[0].first
+    length = run.config.dataset.document_length
+    chance = rows[0].numbers.get(f"{PLANTED}_chance")
+    guess = f" A guess is right in {chance.mean:.0f} of 100." if chance else ""
+    once = " Each was trained once: another training may give other numbers."
+    texts = [
+        f"{format_count(run.evaluation.n, 'made-up report')} of {length} words, full stops included, on what a council"
+        ' decided. A fact is in one place ("the library goes to Adler") or in two ("the mill goes to the lower bid", and'
+        ' elsewhere "the mill has a lower bid from Price"). The summary states the link first ("the lower bid from'
+        ' Price": link said) or the answer ("Price with the lower bid": link unsaid).',
+        f"Tiny versions of systems from published papers learned here to write such summaries.{guess}"
+        + (once if any(row.one_seed for row in rows) else ""),
+    ]
+    width = min(terminal_width(), _WIDEST)
+    for row in rows:
+        texts.append(f"* {describe_facts(row)}")
+    lines = [
+        textwrap.fill(text, width, subsequent_indent="  " * (text[0] == "*")) for text in texts
+    ]
+    return "\n".join(lines)
+
+
+def describe_facts(row: SeedGroup) -> str:
+    """Say in one sentence how many facts a system states right, and from where; or that it did not learn."""
+    model = row.first.key.model
+    total = row.numbers[PLANTED].mean
+    if not row.learned.comparable:
+        return (
+            f"{model}, which {_READS[model]}, did not pass the check whether it learned in this short training"
+            f" ({row.learned.reason}): its {total:.0f} of 100 facts say nothing about its way of reading."
+        )
+    parts = []
+    for kind, words in _PLACES.items():
+        if number := row.numbers.get(f"{PLANTED}_{kind}"):
+            parts.append(f"{_amount(number.mean)} in {words} ({number.mean:.0f})")
+    first, last = row.numbers.get(_FIRST_TENTH), row.numbers.get(_LAST_TENTH)
+    if first and last:
+        parts[0] += f", {_compare_ends(first, last)}"
+    return f"{model}, which {_READS[model]}, states {total:.0f} of 100 facts right: {'; '.join(parts)}."
+
+
+def _amount(share: float) -> str:
+    return next(words for least, words in _AMOUNTS.items() if round(share) >= least)
+
+
+def _compare_ends(first: Estimate, last: Estimate) -> str:
+    tenths = f"(first tenth {first.mean:.0f}, last tenth {last.mean:.0f})"
+    if first.low > last.high:
+        return f"more near the beginning of a report {tenths}"
+    if last.low > first.high:
+        return f"more near the end of a report {tenths}"
+    return f"without a clear difference between beginning and end of a report {tenths}"
+
+
+def describe_next() -> str:
+    """Return three commands to type next."""
+    lines = []
+    for question, command in _NEXT.items():
+        lines += [wrap_text(question), f"    {command}"]
+    return "\n".join(lines)
+
+
+def choose_paper(ids: Collection[str]) -> str:
+    """Return the first id of a paper since 2020: it begins with the year. Without any, the first id."""
+    # Texts of papers before 2016 may not be used by everybody
+    return min([name for name in ids if name[0].isdigit()] or ids)

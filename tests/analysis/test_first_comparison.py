@@ -1,0 +1,38 @@
+"""The first command from end to end, with fewer papers and reports."""
+
+from pathlib import Path
+
+import pytest
+from support.commands import Command
+from support.tiny_causal import write_causal
+
+from longsumbench.analysis import first_comparison
+
+PAPERS = "dataset=aclsum scale=extractive dataset.limit=6 model=lead,random,highlights,ea"
+REPORTS = "dataset=probe dataset.limit=8 model=trunc"
+SMALL = "baselines=false train.max_steps=1 train.eval_steps=1 score.resamples=100 model.vocabulary_size=300"
+
+
+@pytest.mark.usefixtures("here", "without_rendering")
+def test_the_first_command_answers_and_answers_again(
+    run_command: Command, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """One screen: papers, one of them, facts, commands; the same again; and with two readings of a language model."""
+    monkeypatch.setattr(first_comparison, "_ON_PAPERS", f"{PAPERS} {SMALL}".split())
+    monkeypatch.setattr(first_comparison, "_ON_REPORTS", f"{REPORTS} {SMALL}".split())
+    first = run_command(0, "run")
+    headings = ("REAL PAPERS", "ONE OF THEM", "ABSTRACT by the authors", "PLANTED FACTS", "NEXT")
+    places = [first.out.index(heading) for heading in headings]
+    assert places == sorted(places)
+    assert "Without training, so far." in first.err
+    again = run_command(0, "run")
+    assert again.out == first.out
+    assert "training" not in again.err
+    prompted_words = (*first_comparison._LANGUAGE_MODEL, "dataset.limit=6", "score.resamples=100")
+    monkeypatch.setattr(first_comparison, "_LANGUAGE_MODEL", prompted_words)
+    model = write_causal(tmp_path / "tiny", positions=1_024)
+    words = (f"model.checkpoint={model}", "model.input_length=400", "model.decode_length=8")
+    prompted = run_command(0, "run", *words).out
+    assert "\nprompt:beginning " in prompted
+    assert "\nprompt:select " in prompted
+    assert "written by tiny" in prompted

@@ -1,0 +1,187 @@
+"""The screen of the first command: each sentence for numbers for which it says one thing, and another."""
+
+import pytest
+from support.run_records import TRAINED, judged, measured, record
+
+from longsumbench.leaderboards.comparability import PLANTED
+from longsumbench.leaderboards.seed_groups import NOT_LEARNED, Learned, SeedGroup, average_seeds
+from longsumbench.leaderboards.significance import (
+    DISTINGUISHED,
+    SINGLE_SEED,
+    UNDISTINGUISHED,
+    AgainstBest,
+    ComparableRows,
+)
+from longsumbench.metrics.output_facts import OutputFacts
+from longsumbench.runs.record import RunRecord
+from longsumbench.views import first_screen
+
+PAPERS = (("ranker", 39.5), ("ea", 38.9), ("lead", 30.9))
+
+
+def row(run: RunRecord, learned: Learned | None = None) -> SeedGroup:
+    """A row of one run."""
+    return average_seeds(SeedGroup((run,), learned=learned or Learned()), {})
+
+
+def papers(*outcomes: str) -> ComparableRows:
+    """Rows of three systems, of which the first is the best; its tests against the others have these outcomes."""
+    rows = tuple(row(record(model, f)) for model, f in PAPERS)
+    tests = {}
+    for entry, outcome in zip(rows[1:], outcomes, strict=True):
+        tests[entry.key, "rougeLsum"] = judged(outcome)
+    return ComparableRows(rows, AgainstBest(tests))
+
+
+BY = "1.0 points of R-Lsum (interval -0.5 to 2.0)"
+NOTHING = f"Nothing is shown: ranker has the highest score, {BY} from lead, but"
+
+
+@pytest.mark.parametrize(
+    ("of_ea", "of_lead", "verdict"),
+    [
+        (
+            DISTINGUISHED,
+            DISTINGUISHED,
+            f"ranker is ahead of ea by {BY}, and of lead by at least as much.",
+        ),
+        (
+            UNDISTINGUISHED,
+            DISTINGUISHED,
+            f"ranker is ahead of lead by {BY}; between it and ea no difference is shown.",
+        ),
+        (UNDISTINGUISHED, UNDISTINGUISHED, f"{NOTHING} that may be chance."),
+        (
+            SINGLE_SEED,
+            SINGLE_SEED,
+            f"{NOTHING} one of the two was trained once, and another training may give another score.",
+        ),
+    ],
+)
+def test_the_verdict_is_that_of_the_tests(of_ea: str, of_lead: str, verdict: str) -> None:
+    """Who is ahead, with the nearest one behind; who is not shown to be behind; or that nothing is shown."""
+    assert first_screen.describe_verdict(papers(of_ea, of_lead)) == verdict
+
+
+def test_a_verdict_needs_two_systems_and_a_test() -> None:
+    """Oracles are no rivals; scores without a test, such as equal ones, decide nothing."""
+    block = ComparableRows((row(record("lead", 30)), row(record("oracle", 50, oracle=True))))
+    no_rival = "Nothing is shown: there are no two systems to compare."
+    assert first_screen.describe_verdict(block) == no_rival
+    equal = ComparableRows((row(record("lead", 30)), row(record("random", 30))))
+    assert first_screen.describe_verdict(equal).endswith("have equal scores or no test.")
+
+
+def test_what_is_not_compared_has_its_reason() -> None:
+    """Oracles and systems that did not learn are named; without them there is no such line."""
+    assert first_screen.describe_reservations(papers(DISTINGUISHED, DISTINGUISHED)) == ""
+    unlearned = row(record("ea", 20, fit=TRAINED), Learned(NOT_LEARNED, "gains nothing"))
+    rows = (unlearned, row(record("oracle", 50, oracle=True)))
+    assert first_screen.describe_reservations(ComparableRows(rows)) == (
+        "Not compared: oracle, which know what no summarizer may know. Not ranked: ea (not learned: gains nothing)."
+    )
+
+
+@pytest.mark.parametrize("columns", [60, 80, 130])
+def test_the_table_fits_the_terminal(columns: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Each system has its name, what it writes, its score and its words, in a narrow terminal, too."""
+    monkeypatch.setenv("COLUMNS", str(columns))
+    facts = OutputFacts(20, 20, 20, 0, words=129.0)
+    trained = record("ea", 39, fit=TRAINED, outputs=facts)
+    prompted = record(
+        "prompt",
+        41,
+        config={"model": {"reading": "select"}},
+        system={"checkpoint": "/models/tiny.gguf"},
+    )
+    text = first_screen.describe_papers(ComparableRows((row(prompted), row(trained))))
+    assert max(map(len, text.splitlines())) <= columns
+    words = " ".join(text.split())
+    assert "39.0 ±0.8 129" in words
+    if columns == 130:
+        assert "prompt:select" in words
+        assert "written by tiny.gguf, which reads selected passages" in words
+        assert "learned from 60 papers here" in words
+
+
+def test_texts_stand_side_by_side(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Two columns in a terminal of 43: long texts are cut, an odd one stands alone, control characters are shown."""
+    monkeypatch.setenv("COLUMNS", "43")
+    text = first_screen.set_side_by_side(
+        [
+            ("ABSTRACT", "We parse trees."),
+            ("LEAD: the first words", "word " * 60),
+            ("EA", "A\x1b[2J tree."),
+        ]
+    )
+    lines = text.splitlines()
+    assert lines[0] == "ABSTRACT             │ LEAD: the first …"
+    assert lines[1] == "We parse trees.      │ word word word word"
+    assert lines[7].endswith("│ word word word …")
+    assert lines[9:] == ["EA                   │", "A\\x1b[2J tree.       │"]
+
+
+def reports(first: float, last: float, learned: Learned | None = None) -> SeedGroup:
+    """A row with facts stated right from the first and the last tenth of a report."""
+    shares = {"": 80, "_single": 90, "_relayed": 70, "_silent": 50, "_chance": 4.2}
+    shares |= {"_single_position_0": first, "_single_position_9": last}
+    means = {f"{PLANTED}{name}": share for name, share in shares.items()}
+    return row(record("seal", 80, measures=measured(means), fit=TRAINED, seed=1), learned)
+
+
+@pytest.mark.parametrize(
+    ("first", "last", "where"),
+    [
+        (95, 5, "more near the beginning of a report (first tenth 95, last tenth 5)"),
+        (5, 95, "more near the end of a report (first tenth 5, last tenth 95)"),
+        (
+            91,
+            90,
+            "without a clear difference between beginning and end of a report (first tenth 91, last tenth 90)",
+        ),
+    ],
+)
+def test_where_facts_come_from(first: float, last: float, where: str) -> None:
+    """Beginning and end differ only if their intervals do not meet."""
+    assert first_screen.describe_facts(reports(first, last)) == (
+        "seal, which selects passages anew for each part of its summary, states 80 of 100 facts right: nearly all in one"
+        f" place (90), {where}; most in two places, link said (70); about half in two places, link unsaid (50)."
+    )
+
+
+@pytest.mark.parametrize(
+    ("share", "amount"), [(89.4, "most"), (59, "about half"), (39, "some"), (9.4, "hardly any")]
+)
+def test_amounts_are_words_for_numbers(share: float, amount: str) -> None:
+    """A number has the word of the highest bound that it reaches, as it is printed."""
+    means = {PLANTED: share, f"{PLANTED}_single": share}
+    sentence = first_screen.describe_facts(row(record("ea", 80, measures=measured(means))))
+    assert sentence.endswith(f"of 100 facts right: {amount} in one place ({share:.0f}).")
+
+
+def test_facts_of_a_system_that_did_not_learn_say_nothing() -> None:
+    """The number is there, with the reason why it is not the system's."""
+    sentence = first_screen.describe_facts(reports(9, 2, Learned(NOT_LEARNED, "3 % of the gain")))
+    assert sentence == (
+        "seal, which selects passages anew for each part of its summary, did not pass the check whether it learned in this"
+        " short training (3 % of the gain): its 80 of 100 facts say nothing about its way of reading."
+    )
+
+
+def test_reports_are_explained_with_their_numbers(monkeypatch: pytest.MonkeyPatch) -> None:
+    """How many reports, what a guess gives, and that each system was trained once, if it was."""
+    monkeypatch.setenv("COLUMNS", "1000")
+    text = " ".join(first_screen.describe_fact_rows([reports(95, 5)]).split())
+    assert text.startswith("20 made-up reports of")
+    assert "A guess is right in 4 of 100. Each was trained once" in text
+    again = row(record("seal", 80, measures=measured({PLANTED: 80.0})))
+    assert "trained once" not in first_screen.describe_fact_rows([again])
+
+
+def test_a_paper_that_everybody_may_use_is_shown() -> None:
+    """Ids that begin with a year are of papers since 2020; otherwise the first id."""
+    assert (
+        first_screen.choose_paper(["P16-1", "2021.acl-long.3", "2020.acl-main.9"])
+        == "2020.acl-main.9"
+    )
+    assert first_screen.choose_paper(["P16-1", "D07-1"]) == "D07-1"
