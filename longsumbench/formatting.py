@@ -67,7 +67,8 @@ def plain_table(
     """
     from tabulate import tabulate
 
-    cells = [list(map(str, row)) for row in (headers, *rows) if row]
+    widened = [f"{header}  " for header in headers]  # by tabulate
+    cells = [list(map(str, row)) for row in (widened, *rows) if row]
     widths = [max(map(len, column)) for column in zip(*cells, strict=True)]
     room = shutil.get_terminal_size((sys.maxsize, 24)).columns - 2 * (len(widths) - 1)
     while sum(widths) > room and max(widths[1:]) > 8:
