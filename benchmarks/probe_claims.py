@@ -54,6 +54,7 @@ from longsumbench.views.series import draw_series
 ROOT = Path(__file__).parents[1]
 RESULTS = ROOT / "results" / "reference"
 PROBE, FINDINGS, PICTURE = "docs/probe.md", "docs/findings.md", "docs/pictures/facts.png"
+FRONT_PAGES = ("docs/index.md",)  # they have parts of the tables of other pages, with a verdict
 SEEDS, EXAMPLES, RESAMPLES = (1, 2, 3), 400, 10_000
 RECIPE = {"batch_words": 2_048, "learning_rate": 0.003, "unlock": 0.6}  # of scale=probe
 SINGLE, RELAYED, SILENT = "fact_recall_single", "fact_recall_relayed", "fact_recall_silent"
@@ -268,9 +269,7 @@ def main() -> None:
         action="store_true",
         help="compare with what is stated; exit code 1 if it differs",
     )
-    action.add_argument(
-        "--write", action="store_true", help="put tables and picture into docs/"
-    )
+    action.add_argument("--write", action="store_true", help="put tables and picture into docs/")
     options = parser.parse_args()
     results = Results(options.results_dir)
     runs = read_runs(results, CLAIMS)
@@ -391,9 +390,7 @@ def kinds_picture(runs: Runs) -> bytes:
 
 def seal_table(runs: Runs) -> Table:
     """Return what SEAL's family and PageSum find."""
-    facts = (
-        "facts in one place right, % (95 % interval over examples and seeds; range of the three seeds)"
-    )
+    facts = "facts in one place right, % (95 % interval over examples and seeds; range of the three seeds)"
     rows: list[tuple[str, ...]] = [
         (
             head + not_learned(runs[claim]),
@@ -486,7 +483,10 @@ def lengths_table(results: Results) -> Table:
     )
     return Table(
         FINDINGS,
-        ("facts right, %: one place / link said / link unsaid", *(f"{length:,}" for length in lengths)),
+        (
+            "facts right, %: one place / link said / link unsaid",
+            *(f"{length:,}" for length in lengths),
+        ),
         rows,
     )
 

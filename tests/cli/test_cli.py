@@ -114,9 +114,7 @@ def test_screens_of_a_sweep_fit_the_terminal(
         "score.resamples=100",
         "score.metrics=[novel_ngrams,extractive,repetition]",
     )
-    table = written.err.partition("\nrun  ")[2].partition("\nlongsumbench: 2 of 6 runs failed")[
-        0
-    ]
+    table = written.err.partition("\nrun  ")[2].partition("\nlongsumbench: 2 of 6 runs failed")[0]
     assert len(re.findall(r"^[1-6] +model=", table, re.MULTILINE)) == 6
     screens = [written.out, table]
     for command in ("status", "list runs", "cache list", "cache", "leaderboard jsonl"):
