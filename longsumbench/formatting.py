@@ -78,8 +78,8 @@ def plain_table(
     for row in cells:
         columns = zip(row, widths, strict=True)
         broken.append([textwrap.fill(cell, max(1, width)) for cell, width in columns])
-    heads, lines = (broken[0], broken[1:]) if headers else ((), broken)
-    return tabulate(lines, heads, "plain", disable_numparse=True, colalign=aligned)
+    heads = "firstrow" if headers else ()
+    return tabulate(broken, heads, "plain", disable_numparse=True, colalign=aligned)
 
 
 def format_count(number: int, noun: str) -> str:

@@ -12,7 +12,7 @@ from support.paths import ROOT
 GUIDES = re.findall(
     r"how-to/[\w-]+\.md", (ROOT / "mkdocs.yml").read_text().partition("- Guides:")[2]
 )[:7]
-BLOCK = re.compile(r"(?:^(?:    .*)?\n)+", re.MULTILINE)
+BLOCK = re.compile(r"^# .*\n((?:(?:    .*)?\n)+)")  # below the title
 # Pages whose first command needs only results/reference
 PUBLISHED = ("how-to/trust.md", "how-to/repeat-a-paper.md", "concepts/truncation.md")
 RUN_HERE = ("how-to/compare.md", "how-to/test-your-summarizer.md")
@@ -20,8 +20,8 @@ RUN_HERE = ("how-to/compare.md", "how-to/test-your-summarizer.md")
 
 def first_block(page: str) -> tuple[list[str], list[str]]:
     """Return the commands and the printed lines of a page's first block."""
-    text = (ROOT / "docs" / page).read_text().partition("\n\n")[2]
-    lines = [line.strip() for line in BLOCK.match(text)[0].splitlines() if line.strip()]
+    (block,) = BLOCK.findall((ROOT / "docs" / page).read_text())
+    lines = [line.strip() for line in block.replace("\\\n", "").splitlines() if line.strip()]
     commands = [line for line in lines if line.startswith("longsumbench ")]
     return commands, lines[len(commands) :]
 
@@ -39,8 +39,8 @@ def test_each_guide_begins_with_a_command_and_its_output(page: str) -> None:
 def test_the_output_of_a_guide_is_what_its_command_prints(
     page: str, here: Path, run_command: Command, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Typed as on the page, in a terminal of 100 columns; some printed lines may be left out of the page."""
-    monkeypatch.setenv("COLUMNS", "100")
+    """Typed as on the page, in a terminal of 80 columns; some printed lines may be left out of the page."""
+    monkeypatch.setenv("COLUMNS", "80")
     shutil.copytree(ROOT / "results" / "reference", here / "results" / "reference")
     commands, printed = first_block(page)
     for command in commands:

@@ -162,8 +162,7 @@ class Launch:
             idle = set[str]().union(*(settings_without_effect(point.config) for point in points))
             keys = [key for key in swept_settings(self.swept) if key in idle]
             why = f" ({', '.join(keys)} without effect)" if keys else ""
-            same = format_count(num_same, "run")
-            _log.info(f"{same} left out: the same as another run{why}")
+            _log.info(f"{format_count(num_same, 'run')} left out: the same as another run{why}")
         return tasks
 
     def _take_in(self, ended: Iterable[tuple[PointTask, PointState]], progress: Progress) -> None:
