@@ -233,7 +233,7 @@ def front_sentence(block: ComparableRows, scores: ScoresOfRuns) -> str:
         front = [FRONT_ROWS[label][0] for label in labels.split(", ") if label in FRONT_ROWS]
         named[kind] = ", ".join(front) or "none"
     return (
-        f"{label_of(best)} is ahead of {named['below']}, and behind {named['above']}."
+        f"{label_of(best)} is above {named['below']}; {named['above']} is above it."
         f" From {named['alike']}, no difference is shown"
     )
 
