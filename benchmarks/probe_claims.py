@@ -1,4 +1,4 @@
-"""The tables and numbers that README.md and docs/findings.md state about `probe`, computed from the scores of its runs.
+"""The tables and numbers that docs/ states about `probe`, computed from the scores of its runs.
 
     longsumbench run -m dataset=probe model=trunc,ca,ea,seal seed=1,2,3
     longsumbench run -m dataset=probe model=ea,seal model.extractive_length=128 seed=1,2,3
@@ -13,16 +13,16 @@
         model.tokenizer=words model.vocabulary_size=4000 seed=1,2,3 …   (docs/findings.md)
     python benchmarks/probe_claims.py [--check | --write] [--results-dir results/reference]
 
-Without an option the tables are printed. --check prints the README's numbers next to the computed ones and names what
-differs in the two files; --write puts the tables there, draws docs/pictures/facts.png from the runs of the README's
-table, and names the sentences that have to be changed by hand. docs/probe.md has the command of the table of lengths.
+Without an option the tables are printed. --check prints the numbers of docs/probe.md next to the computed ones and names
+what differs in docs/; --write puts the tables there, draws docs/pictures/facts.png from the runs of the table of
+docs/probe.md, and names the sentences that have to be changed by hand. docs/probe.md has the command of the table of lengths.
 
 Systems that did not learn (`judge_learning`) are marked in every table.
 
 A number is a recall in percent: the mean over examples and seeds, with its 95 % interval for which both examples and
 seeds are drawn again (percentile bootstrap; three seeds allow no more than a rough one), then the range of the seeds'
 means. "Steps to 0.12 nats": the first validation, every 500 steps, at which the loss was LEARNED or less. A system that
-knows the single facts and guesses the others is about there.
+knows the facts in one place and guesses the others is about there.
 """
 
 import argparse
@@ -53,7 +53,8 @@ from longsumbench.views.series import draw_series
 
 ROOT = Path(__file__).parents[1]
 RESULTS = ROOT / "results" / "reference"
-README, FINDINGS, PICTURE = "README.md", "docs/findings.md", "docs/pictures/facts.png"
+PROBE, FINDINGS, PICTURE = "docs/probe.md", "docs/findings.md", "docs/pictures/facts.png"
+FRONT_PAGES = ("docs/index.md",)  # they have parts of the tables of other pages, with a verdict
 SEEDS, EXAMPLES, RESAMPLES = (1, 2, 3), 400, 10_000
 RECIPE = {"batch_words": 2_048, "learning_rate": 0.003, "unlock": 0.6}  # of scale=probe
 SINGLE, RELAYED, SILENT = "fact_recall_single", "fact_recall_relayed", "fact_recall_silent"
@@ -160,14 +161,14 @@ class Table:
         rows = [
             (row[0], "  ".join(row[2:]), numbers.get(row[0], "(no such row)")) for row in self.rows
         ]
-        heading = (self.columns[0], f"computed: {', '.join(self.columns[2:])}", self.file)
+        heading = (self.columns[0], f"computed: {'; '.join(self.columns[2:])}", self.file)
         return tabulate(rows, heading, disable_numparse=True)
 
 
 KINDS = (
-    "single facts right, % (interval; range of the three seeds)",
-    "relayed",
-    "silent",
+    "facts in one place right, % (interval; range of the three seeds)",
+    "two places, link said",
+    "two places, link unsaid",
 )  # headings
 TRUNC = Claim("trunc")
 SEAL_FAMILY = {  # claim → how its row begins
@@ -240,7 +241,7 @@ SAME_SIZE = {
     },
 }
 SEAL_128, EA_128 = (Claim(model, "extractive_length=128") for model in ("seal", "ea"))
-HOW_THEY_READ = {  # rows of the README's table
+HOW_THEY_READ = {  # rows of the table of docs/probe.md
     SEAL_128: "selects 128 tokens for every segment of the summary",
     EA_128: "selects 128 tokens once",
     PAGESUM: "page by page, with twice the training steps",
@@ -268,14 +269,12 @@ def main() -> None:
         action="store_true",
         help="compare with what is stated; exit code 1 if it differs",
     )
-    action.add_argument(
-        "--write", action="store_true", help="put tables and picture into README.md and docs/"
-    )
+    action.add_argument("--write", action="store_true", help="put tables and picture into docs/")
     options = parser.parse_args()
     results = Results(options.results_dir)
     runs = read_runs(results, CLAIMS)
     tables = (
-        readme_table,
+        kinds_table,
         seal_table,
         etads_table,
         hierarchical_table,
@@ -288,11 +287,11 @@ def main() -> None:
         print("\n\n".join("\n".join(table.lines()) for table in [*found, by_distance(runs)]))
         print("", *(f"{file}: {words}" for file, words in sentences), sep="\n")
         return
-    picture = readme_picture(runs)
+    picture = kinds_picture(runs)
     if options.write:
         put_tables(found)
         (ROOT / PICTURE).write_bytes(picture)
-    stated = (ROOT / README).read_text(encoding="utf-8")
+    stated = (ROOT / PROBE).read_text(encoding="utf-8")
     wrong = [*differences(found, sentences), *picture_differences(picture)]
     print(found[0].next_to(stated), end="\n\n")
     print(
@@ -309,9 +308,10 @@ def put_tables(found: Iterable[Table]) -> None:
 
 
 def differences(found: Sequence[Table], sentences: Sequence[tuple[str, str]]) -> list[str]:
-    """Name the rows and the words that README.md and docs/findings.md do not have, a line each."""
-    texts = {file: (ROOT / file).read_text(encoding="utf-8") for file in (README, FINDINGS)}
+    """Name the rows and the words that their files do not have, a line each."""
     rows = [(table.file, row) for table in found for row in table.lines()]
+    files = {file for file, _ in [*rows, *sentences]}
+    texts = {file: (ROOT / file).read_text(encoding="utf-8") for file in files}
     missing = [
         f"{file} lacks the row: {row}" for file, row in rows if row not in texts[file].splitlines()
     ]
@@ -355,38 +355,42 @@ def read_runs(results: Results, claims: Sequence[Claim]) -> Runs:
     return runs
 
 
-def readme_table(runs: Runs) -> Table:
+def kinds_table(runs: Runs) -> Table:
     """Return how systems read, what they find, and whether they learned."""
     rows = []
     for claim, how in HOW_THEY_READ.items():
         means = [mean(runs[claim], measure) for measure in (SINGLE, RELAYED, SILENT, ALL)]
         rows.append((f"`{claim.model}`", how, *means, "no" if not_learned(runs[claim]) else "yes"))
-    columns = ("single facts right, %", "relayed", "silent", "all facts", "learned")
-    return Table(README, ("system", "how it reads 1,024 tokens", *columns), rows)
+    columns = (
+        "facts in one place right, %",
+        "two places, link said",
+        "two places, link unsaid",
+        "all facts",
+        "learned",
+    )
+    return Table(PROBE, ("system", "how it reads 1,024 tokens", *columns), rows)
 
 
-def readme_rows(runs: Runs) -> tuple[SeedGroup, ...]:
-    """Return the systems of the README's table, best first."""
+def kinds_rows(runs: Runs) -> tuple[SeedGroup, ...]:
+    """Return the systems of that table, best first."""
     shown = [run for claim in HOW_THEY_READ for run in runs[claim]]
     scores = {run.record.run_id: run.scores for run in shown}
     (block,) = comparable_rows([run.record for run in shown], scores, names=())
     return block.rows
 
 
-def readme_picture(runs: Runs) -> bytes:
-    """Draw the picture of the README's table; return a PNG."""
-    rows = readme_rows(runs)
+def kinds_picture(runs: Runs) -> bytes:
+    """Draw the picture of that table; return a PNG."""
+    rows = kinds_rows(runs)
     texts = f"{EXAMPLES} reports of 1,024 tokens, {len(SEEDS)} seeds; seal and ea select 128 tokens"
-    title = f"The runs of the table in {README}: {texts}"
+    title = f"Planted facts that summaries state right: {texts}"
     figure = recall_figure(title, recall_lines(rows), PANELS, "facts stated right (%)")
     return draw_series(figure)["png"]
 
 
 def seal_table(runs: Runs) -> Table:
     """Return what SEAL's family and PageSum find."""
-    facts = (
-        "single facts right, % (95 % interval over examples and seeds; range of the three seeds)"
-    )
+    facts = "facts in one place right, % (95 % interval over examples and seeds; range of the three seeds)"
     rows: list[tuple[str, ...]] = [
         (
             head + not_learned(runs[claim]),
@@ -479,7 +483,10 @@ def lengths_table(results: Results) -> Table:
     )
     return Table(
         FINDINGS,
-        ("single / relayed / silent facts right, %", *(f"{length:,}" for length in lengths)),
+        (
+            "facts right, %: one place / link said / link unsaid",
+            *(f"{length:,}" for length in lengths),
+        ),
         rows,
     )
 
@@ -497,7 +504,7 @@ def at_length(systems: Sequence[LengthCurves], length: int) -> str:
 
 
 def seal_sentences(runs: Runs) -> list[tuple[str, str]]:
-    """Return (file, words): the numbers that sentences next to the tables of README.md and docs/findings.md state."""
+    """Return (file, words): the numbers that sentences next to the tables of docs/ state."""
     page, whole = (recall(runs[claim], SILENT_OTHER).partition(";")[0] for claim in PAGESUMS)
     seal, ea = (runs[Claim(model)] for model in ("seal", "ea"))
     read, past = (
@@ -507,15 +514,15 @@ def seal_sentences(runs: Runs) -> list[tuple[str, str]]:
     chance = 100 * runs[TRUNC][0].scores[CHANCE].mean()
     relayed = max(of_seeds(runs[PAGESUM], RELAYED))
     return [
-        (README, f"{minutes(runs, HOW_THEY_READ)} minutes per run"),
-        (README, f"{mean(runs[SEAL_128], SINGLE)} against {mean(runs[EA_128], SINGLE)} %"),
-        (README, f"of all facts, {mean(runs[SEAL_128], ALL)} against {mean(runs[EA_128], ALL)} %"),
+        (PROBE, f"{minutes(runs, HOW_THEY_READ)} minutes per run"),
+        (PROBE, f"{mean(runs[SEAL_128], SINGLE)} against {mean(runs[EA_128], SINGLE)} %"),
+        (PROBE, f"of all facts, {mean(runs[SEAL_128], ALL)} against {mean(runs[EA_128], ALL)} %"),
         (
-            README,
-            f"With 256 tokens, they state {mean(seal, SINGLE)} and {mean(ea, SINGLE)} % of the single facts right",
+            PROBE,
+            f"With 256 tokens, they state {mean(seal, SINGLE)} and {mean(ea, SINGLE)} % of the facts in one place right",
         ),
-        (README, f"Chance is {chance:.1f} %"),
-        (FINDINGS, f"{page.replace(' (', ' % of the silent facts (')})"),
+        (PROBE, f"Chance is {chance:.1f} %"),
+        (FINDINGS, f"{page.replace(' (', ' % of the facts whose link is unsaid (')})"),
         (
             FINDINGS,
             f"With one decoder for all pages and 6,000 steps it finds {whole.replace(' (', ' % (')})",
@@ -537,7 +544,7 @@ def other_sentences(runs: Runs) -> list[tuple[str, str]]:
     worst, middle, best = of_seeds(runs[FLAT], SINGLE)
     return [
         *((FINDINGS, f"{minutes(runs, claims)} minutes a run") for claims in (ETADS, HIERARCHICAL)),
-        (FINDINGS, f"one did not learn ({worst:.0f} % of the single facts)"),
+        (FINDINGS, f"one did not learn ({worst:.0f} % of the facts in one place)"),
         (FINDINGS, f"two were still learning ({middle:.0f} and {best:.0f} %)"),
     ]
 
@@ -577,7 +584,7 @@ def of_seeds(runs: Sequence[Run], measure: str) -> list[float]:
 
 
 def kinds(runs: Sequence[Run]) -> list[str]:
-    """Return the recalls of single, relayed and silent facts."""
+    """Return the recalls of the three kinds of facts."""
     return [recall(runs, measure) for measure in (SINGLE, RELAYED, SILENT)]
 
 

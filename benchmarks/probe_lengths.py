@@ -3,8 +3,9 @@
     longsumbench run -m dataset=probe dataset.train_length=1024 dataset.document_length=1024,4096,16384,65536 model=…
     python benchmarks/probe_lengths.py [--results-dir results/reference]
 
-A Markdown table: recall of single, relayed and silent facts in percent, and how much of the text was seen where that is
-not all. The picture and its numbers stand in `leaderboard/probe-lengths.png` and `.csv` of the results.
+A Markdown table: recall in percent of facts in one place, and of those in two places with the link said and unsaid. It
+also says how much of the text was seen, if not all. The picture and its numbers stand in
+`leaderboard/probe-lengths.png` and `.csv` of the results.
 """
 
 import argparse
@@ -32,7 +33,7 @@ def main() -> None:
 def lengths_table(systems: Sequence[LengthCurves]) -> str:
     """Return a Markdown table with a row per system and a column per length.
 
-    A cell has the recall of single, relayed and silent facts in percent, "–" if there are none. It also has the share
+    A cell has the recall of the three kinds of facts in percent, "–" if there are none. It also has the share
     of the source that was seen, if that is not all.
     """
     lengths = sorted({length for system in systems for length in system.tested})

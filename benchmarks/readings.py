@@ -2,7 +2,7 @@
 
     python benchmarks/readings.py WEIGHTS [--encoder FOLDER] [--examples 60] [--sets aclsum qmsum] [--device cuda]
     python benchmarks/readings.py WEIGHTS --plant 8 --sets aclsum qmsum --readings beginning ends select
-    python benchmarks/readings.py --write       puts the tables into docs/readings.md; --check compares them
+    python benchmarks/readings.py --write       puts the tables into docs/readings.md and front pages; --check compares
 
 WEIGHTS is a GGUF file, a folder or a name on the hub; for a server, give WEIGHTS the model's name and
 `--model engine=api base_url=… tokenizer=…`. Run it again to continue it: finished runs are kept in `--work`, and
@@ -20,7 +20,7 @@ from itertools import chain
 from pathlib import Path
 from typing import Any
 
-from probe_claims import ROOT, Table, put_tables
+from probe_claims import FRONT_PAGES, ROOT, Table, differences, put_tables
 from real_systems import PUBLISHED, publish
 
 from longsumbench.leaderboards.seed_groups import (
@@ -85,6 +85,15 @@ READINGS: dict[str, dict[str, Any]] = {  # name → its settings
     # The whole text, unless it is longer than this.
     "beginning of 7,900": {"model.reading": "beginning", "model.input_length": LARGE_BUDGET},
 }
+FRONT_SET = "aclsum_aspects"
+FRONT_ROWS = {  # label in the whole table → name, and what is read
+    "`select`": ("`select`", "snippets that fit the question"),
+    "`ends`": ("`ends`", "the beginning and the end"),
+    "`beginning`": ("`beginning`", "the beginning"),
+    "ranker by bm25": ("`ranker`", "copies the sentences nearest to the question"),
+    "random": ("`random`", "copies random sentences"),
+}
+FRONT_HEADINGS = ("R-1", "R-2", "R-Lsum", "read", "tokens sent")
 SURVIVAL_HEADINGS = ("facts right", "wrong", "random–ceiling", *HEADINGS[3:])
 
 
@@ -203,6 +212,32 @@ def table_of(name: str, block: ComparableRows) -> Table:
     return Table(PAGE, (name, *headings), lines)
 
 
+def front_tables(block: ComparableRows) -> list[Table]:
+    """Return some rows and columns of FRONT_SET for the front pages."""
+    whole = table_of("", block)
+    columns = [whole.columns.index(heading) for heading in FRONT_HEADINGS]
+    lines = []
+    for row in whole.rows:
+        if row[0].strip("*") in FRONT_ROWS:
+            names = FRONT_ROWS[row[0].strip("*")]
+            lines.append((*names, *(row[column] for column in columns)))
+    headings = ("reading", "what it reads", *FRONT_HEADINGS)
+    return [Table(page, headings, lines) for page in FRONT_PAGES]
+
+
+def front_sentence(block: ComparableRows, scores: ScoresOfRuns) -> str:
+    """Return which of FRONT_ROWS a test tells from the best reading, and which not."""
+    best, lists = compare_with_best(block, scores)
+    named = {}
+    for kind, labels in lists.items():
+        front = [FRONT_ROWS[label][0] for label in labels.split(", ") if label in FRONT_ROWS]
+        named[kind] = ", ".join(front) or "none"
+    return (
+        f"{label_of(best)} is above {named['below']}; {named['above']} is above it."
+        f" From {named['alike']}, no difference is shown"
+    )
+
+
 def is_planted(row: SeedGroup) -> bool:
     """Return True if the texts have planted facts."""
     return row.first.config.dataset.plant is not None
@@ -244,21 +279,13 @@ def costs_of(row: SeedGroup) -> list[str]:
 
 
 def sentence_of(name: str, block: ComparableRows, scores: ScoresOfRuns) -> str:
-    """Return which reading has the highest R-Lsum, or keeps most planted facts, and which rows a test tells from it.
-
-    The tests of all rows but the oracle against the best reading are corrected together (Holm).
-    """
-    rows = [row for row in block.rows if not row.first.oracle]
-    readings = [row for row in rows if row.first.key.model == "prompt"]
-    best = readings[0]
+    """Return which reading has the highest R-Lsum, or keeps most planted facts, and which rows a test tells from it."""
+    best, lists = compare_with_best(block, scores)
     score = best.first.evaluation.ranked_by
     about = f"{name}, {best.first.evaluation.n} examples:"
     mean = best.numbers[score].mean
     if is_planted(best) and not mean:
         return f"{about} none of the readings keeps a planted fact."
-    compared = [row for row in rows if row.key != best.key]
-    pairs = [(label_of(row), compare_groups(row, best, score, scores)) for row in compared]
-    lists = sort_by_test(pairs)
     has_most = f"has the highest R-Lsum, {mean:.1f}"
     if is_planted(best):
         has_most = f"keeps most planted facts, {mean:.1f} %"
@@ -267,6 +294,21 @@ def sentence_of(name: str, block: ComparableRows, scores: ScoresOfRuns) -> str:
         f" Significantly below it: {lists['below']}. Above it: {lists['above']}."
         f" Not distinguished: {lists['alike']}. Not tested: {lists['untested']}."
     )
+
+
+def compare_with_best(
+    block: ComparableRows, scores: ScoresOfRuns
+) -> tuple[SeedGroup, dict[str, str]]:
+    """Return the best reading, and the lists of `sort_by_test` of all other rows but the oracle.
+
+    The tests are corrected together (Holm).
+    """
+    rows = [row for row in block.rows if not row.first.oracle]
+    best = next(row for row in rows if row.first.key.model == "prompt")
+    score = best.first.evaluation.ranked_by
+    others = [row for row in rows if row.key != best.key]
+    pairs = [(label_of(row), compare_groups(row, best, score, scores)) for row in others]
+    return best, sort_by_test(pairs)
 
 
 def sort_by_test(pairs: Sequence[tuple[str, PairDifference | None]]) -> dict[str, str]:
@@ -326,6 +368,18 @@ def show_or_write(
     print(*sentences, sep="\n")
 
 
+def write_front(results: Results, write: bool) -> None:
+    """Put the tables of FRONT_SET into the front pages, or end the program if these lack something."""
+    rows = read_table(results, f"readings_{FRONT_SET}")
+    block = rows.comparable[0]
+    tables = front_tables(block)
+    if write:
+        put_tables(tables)
+    words = front_sentence(block, rows.scores)
+    if lacking := differences(tables, [(page, words) for page in FRONT_PAGES]):
+        sys.exit("\n".join(lacking))
+
+
 def main() -> None:
     """Make the runs; or print the tables and sentences, put them into the page, or compare them with it."""
     parser = argparse.ArgumentParser(
@@ -352,6 +406,8 @@ def main() -> None:
         if rows.comparable:
             tables.append(table_of(title, rows.comparable[0]))
             sentences.append(sentence_of(title, rows.comparable[0], rows.scores))
+    if options.write or options.check:
+        write_front(results, options.write)
     show_or_write(PAGE, tables, sentences, options)
 
 

@@ -1,4 +1,4 @@
-"""The tables and numbers of README.md and docs/findings.md about real systems, from the scores in results/reference.
+"""The tables and numbers of the front page and docs/findings.md about real systems, from results/reference.
 
 It also draws docs/pictures/real-systems.png, the rows of QMSum's table.
 
@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING
 
 from probe_claims import (
     FINDINGS,
-    README,
+    FRONT_PAGES,
     RESULTS,
     ROOT,
     Table,
@@ -62,18 +62,17 @@ SHORT = (
     "rouge1",
     "rouge1_p",
     "rouge1_r",
-    "rouge2",
     "rougeLsum",
     "length",
-)  # README.md
+)  # front pages
 SHORT_ROWS = {
     "Socratic-SegEnc",
     "GPT-5.6-Luna",
     "BART-QMSum",
     "Claude-Opus-5",
     "random",
-    "LED-QMSum",
 }
+LABELLED = {*SHORT_ROWS, "LED-QMSum"}  # in the picture
 PICTURE = "docs/pictures/real-systems.png"
 KINDS = {  # of systems → colour and marker
     "trained on QMSum": (COLOURS[0], "o"),
@@ -140,7 +139,7 @@ def tables_of_qmsum(rows: Rows) -> list[Table]:
     headings = tuple(COLUMNS[name] for name in SHORT)
     return [
         Table(FINDINGS, ("", *COLUMNS.values()), whole_rows),
-        Table(README, headings, chosen_rows),
+        *(Table(page, headings, chosen_rows) for page in FRONT_PAGES),
     ]
 
 
@@ -160,7 +159,7 @@ def draw_picture(rows: Rows) -> bytes:
         if not row.first.oracle
     ]
     systems = [(row, facts.words, facts.reference_words) for row, facts in lengths if facts]
-    labelled_rows = {row.key for name in SHORT_ROWS for row in [rows.row(name)]}
+    labelled_rows = {row.key for name in LABELLED for row in [rows.row(name)]}
 
     def draw(figure: "Figure") -> None:
         notes = (
@@ -257,8 +256,21 @@ def sentences(rows: Rows) -> Iterator[str]:
         yield from (f"`{name}` {score(name, dataset)}" for name in names)
 
 
+def front_sentences(rows: Rows) -> list[tuple[str, str]]:
+    """Return (file, words): which system is first, and what its length does to the F1 of another."""
+    block = rows.blocks[QMSUM]
+    first = block.rows[0]
+    ties = {*block.tests.best_set} - {first.key}
+    opus = rows.row("Claude-Opus-5").first.evaluation.scores["rouge1"]
+    words = [
+        f"{first.first.key.model} is first, and {len(ties) or 'no system'} ties with it",
+        f"precision is {opus.p:.1f}, its recall {opus.r:.1f}",
+    ]
+    return [(page, text) for page in FRONT_PAGES for text in words]
+
+
 def main() -> None:
-    """Print the tables and the words, compare them with the two files, or put the tables there."""
+    """Print the tables and the words, compare them with their files, or put the tables there."""
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
@@ -268,13 +280,12 @@ def main() -> None:
         "--check", action="store_true", help="name the stated numbers that differ; exit code 1"
     )
     action.add_argument(
-        "--write", action="store_true", help="put the tables into both files, and draw the picture"
+        "--write", action="store_true", help="put the tables into their files, and draw the picture"
     )
     options = parser.parse_args()
     rows = Rows(Results(options.results_dir))
     tables, words = tables_of_qmsum(rows), [(FINDINGS, words) for words in sentences(rows)]
-    opus = rows.row("Claude-Opus-5").first.evaluation.scores["rouge1"]
-    words.append((README, f"precision is {opus.p:.1f}, its recall {opus.r:.1f}"))
+    words += front_sentences(rows)
     picture = draw_picture(rows)
     if options.write:
         put_tables(tables)

@@ -140,7 +140,7 @@ def on_page_markdown(markdown: str, page: Page, config: MkDocsConfig, files: Fil
     pages[ROOT / "README.md"] = "index.md"
     pages |= {path: str(path.relative_to(ROOT / "docs").with_suffix(".md")) for path in NOTEBOOKS}
     source = Path(page.file.abs_src_path or "")
-    if page.file.src_uri.startswith(("tables/", "concepts/which-number")):
+    if page.file.src_uri.startswith(("index", "tables/", "concepts/which-number")):
         page.meta["hide"] = ["toc"]  # room for wide tables
 
     def link(found: re.Match[str]) -> str:
@@ -265,13 +265,6 @@ def leaderboard() -> str:
     return f"**[Leaderboard]({LEADERBOARD})**: {what}. It is what `longsumbench site` writes."
 
 
-def readme_table(number: int) -> str:
-    """Return one of the README's tables of results: planted facts, then real systems."""
-    text = (ROOT / "README.md").read_text(encoding="utf-8")
-    facts, systems = re.findall(r"^\| system .*?(?=\n\n)", text, re.MULTILINE | re.DOTALL)
-    return (facts, systems)[number]
-
-
 def agreement_with_people() -> str:
     """Return τ within documents of metrics and people, for each set and aspect."""
     rows = pd.read_csv(FIGURES / "agreement.csv").query(
@@ -320,8 +313,6 @@ def planted_faults() -> str:
 
 GENERATORS = {
     "leaderboard": leaderboard,
-    "planted_facts": partial(readme_table, 0),
-    "real_systems": partial(readme_table, 1),
     "commands": commands,
     "exit_codes": exit_codes,
     "settings": settings,

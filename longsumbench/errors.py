@@ -36,7 +36,7 @@ class SuiteError(Exception):
 
 
 class PointsFailed(SuiteError):
-    """Some points of a sweep failed; the others are finished."""
+    """Some runs of a sweep failed; the others are finished."""
 
     exit_code = 1
 

@@ -67,7 +67,8 @@ def plain_table(
     """
     from tabulate import tabulate
 
-    cells = [list(map(str, row)) for row in (headers, *rows) if row]
+    widened = [f"{header}  " for header in headers]  # by tabulate
+    cells = [list(map(str, row)) for row in (widened, *rows) if row]
     widths = [max(map(len, column)) for column in zip(*cells, strict=True)]
     room = shutil.get_terminal_size((sys.maxsize, 24)).columns - 2 * (len(widths) - 1)
     while sum(widths) > room and max(widths[1:]) > 8:
@@ -77,8 +78,8 @@ def plain_table(
     for row in cells:
         columns = zip(row, widths, strict=True)
         broken.append([textwrap.fill(cell, max(1, width)) for cell, width in columns])
-    heads, lines = (broken[0], broken[1:]) if headers else ((), broken)
-    return tabulate(lines, heads, "plain", disable_numparse=True, colalign=aligned)
+    heads = "firstrow" if headers else ()
+    return tabulate(broken, heads, "plain", disable_numparse=True, colalign=aligned)
 
 
 def format_count(number: int, noun: str) -> str:

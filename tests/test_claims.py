@@ -1,4 +1,4 @@
-"""The numbers that README.md and docs/findings.md state are those of the committed results."""
+"""The numbers that docs/ states are those of the committed results."""
 
 import math
 import re
@@ -30,9 +30,9 @@ def seal_runs() -> claims.Runs:
     return claims.read_runs(RESULTS, [*claims.SEAL_FAMILY, *claims.PAGESUMS])
 
 
-def test_probe_in_the_readme(seal_runs: claims.Runs) -> None:
+def test_probe_in_its_page(seal_runs: claims.Runs) -> None:
     """Tables, sentences and picture of SEAL and PageSum on `probe` are what benchmarks/claims.py computes."""
-    tables = [claims.readme_table(seal_runs), claims.seal_table(seal_runs)]
+    tables = [claims.kinds_table(seal_runs), claims.seal_table(seal_runs)]
     assert claims.differences(tables, claims.seal_sentences(seal_runs)) == []
 
 
@@ -48,7 +48,7 @@ def test_probe_in_the_findings() -> None:
 
 
 def test_what_is_concluded_from_probe(seal_runs: claims.Runs) -> None:
-    """SEAL finds more single facts than EA with as many tokens, twice as many with 128; both and PageSum learned."""
+    """SEAL finds more facts in one place than EA with as many tokens, twice as many with 128; both and PageSum learned."""
     rows = claims.seal_table(seal_runs).rows
     cells = {row[:2]: row[2] for row in rows}
     assert bounds(cells["`seal`", "256"])[0] > bounds(cells["`ea`", "256"])[1]

@@ -101,7 +101,7 @@ list_command = Command(
 
 
 _STATUS_HELP = """\
-Show the progress of a sweep: which points are done, running, failed or waiting, and the time left.
+Show the progress of a sweep: which runs are done, running, failed or waiting, and the time left.
 
   longsumbench status                           the sweeps that are running, or the last one
   longsumbench status 3fa2                      one sweep, by the beginning of its id

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from longsumbench.runs.results import Results
 
 _EXIT_CODES = """\
-exit codes: 0 done, 1 some points failed, 2 wrong usage or configuration, 3 bad data,
+exit codes: 0 done, 1 some runs failed, 2 wrong usage or configuration, 3 bad data,
 4 environment (network, disk, memory), 70 unexpected error (see the log that it names), 130 interrupted
 """
 # Columns; longer lines are hard to read

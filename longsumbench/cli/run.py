@@ -8,7 +8,7 @@ from longsumbench.conf import CONF
 from longsumbench.formatting import print_text
 
 _HELP = """\
-Run one point (a model, a dataset and settings), or with -m every combination of the comma-separated values.
+Make one run (a model, a dataset and settings), or with -m every combination of the comma-separated values.
 Without arguments, compare summaries of real papers, and what four systems find in made-up reports: about three minutes
 on two cores. model.checkpoint=FILE alone, or LONGSUMBENCH_MODEL=FILE, adds a language model.
 
@@ -19,8 +19,8 @@ on two cores. model.checkpoint=FILE alone, or LONGSUMBENCH_MODEL=FILE, adds a la
   longsumbench run model=seal dataset=arxiv --estimate --gpu H100        print time, tokens and price without running
   longsumbench run -m seed=1,2,3 hydra/launcher=joblib                   in parallel, on all cores
   longsumbench run -m seed=1,2,3 hydra/launcher=slurm_gpu hydra.launcher.partition=gpu       as a SLURM array job
-  torchrun --nproc-per-node=4 -m longsumbench run model=seal         one point with four processes
-  longsumbench run -m experiment=first-probe                             the points that an experiment defines
+  torchrun --nproc-per-node=4 -m longsumbench run model=seal         one run with four processes
+  longsumbench run -m experiment=first-probe                             the runs that an experiment defines
 
 groups:    model=NAME  dataset=NAME  scale={scales}  (longsumbench list models|datasets|scales)
            experiment=NAME, settings that belong together                                (longsumbench list experiments)
@@ -30,12 +30,12 @@ general:   seed=1  device=auto|cpu|cuda|mps  results_dir=results  overwrite=fals
 sweeps:    hydra/launcher=joblib|slurm_cpu|slurm_gpu|slurm_preemptible  hydra/sweeper=optuna  and hydra.launcher.*,
            hydra.sweeper.*, their settings: conf/hydra/                                         (docs/how-to/sweep.md)
 
-A point is a run of one system, with its settings, on one dataset; a sweep has several.
+A run is one system, with its settings, on one dataset; a sweep has several.
 The same command continues an interrupted run: it skips finished steps and resumes the others.
 
-A sweep checks all points before it runs the first one. If a point fails, the others still run. With a launcher, the
+A sweep checks all runs before it starts the first one. If one fails, the others still run. With a launcher, the
 same holds if its process hangs or is killed.
-Points whose differences do not affect their system run once. If one or two settings vary, the scores are plotted
+Runs whose differences do not affect their system are made once. If one or two settings vary, the scores are plotted
 against them. An experiment may define a sweep (`sweep:` in its file); it is combined with the values you type.
 `longsumbench status` shows the progress, from any shell.
 
@@ -117,7 +117,7 @@ def _compares(options: Namespace) -> bool:
 
 run_command = Command(
     "run",
-    "run a point or a sweep",
+    "make a run or a sweep",
     _HELP.format(
         scales="|".join(sorted(path.stem for path in (CONF / "scale").glob("*.yaml"))),
     ),

@@ -58,7 +58,7 @@ class RunConfig:
         decides="nothing",
     )
     timeout_minutes: Timeout | None = setting(
-        None, "minutes a point of a sweep may take; null: any", decides="nothing"
+        None, "minutes a run of a sweep may take; null: any", decides="nothing"
     )
 
 

@@ -58,7 +58,7 @@ class Fact:
     """A fact that was planted in a generated source and that the summary should state.
 
     Attributes:
-        kind: how the source states it ("single", "relayed", "silent": see the dataset).
+        kind: how the source states it, as the dataset names it.
         subject: the word that is looked for in the summary ("bridge").
         value: the correct value ("adler").
         values: all possible values; a random guess is right with probability 1 / len(values).

@@ -21,10 +21,10 @@ PLANTED = "fact_recall"  # percent of the planted facts that a summary states ri
 SURVIVAL = "fact_survival"  # the same for facts in natural texts
 MEASURE_HEADINGS = {  # measures that tables show; other metrics show their first measure
     "fact_recall": "facts",
-    "fact_recall_single": "single",
-    "fact_recall_relayed": "relayed",
-    "fact_recall_silent_same": "silent\nsame",
-    "fact_recall_silent_other": "silent\nother",
+    "fact_recall_single": "one\nplace",
+    "fact_recall_relayed": "two places,\nlink said",
+    "fact_recall_silent_same": "link unsaid,\none section",
+    "fact_recall_silent_other": "link unsaid,\ntwo sections",
     "fact_survival": "facts\nright",
 }
 SPLIT_ORDER = ("test", "validation", "train")  # of tables of equal size

@@ -130,7 +130,7 @@ def plan_lines(
             for point, overrides in _of_experiment(name, combination, sweep, config_dir)
         ]
         tracked = (
-            track(point_overrides, "planning", len(point_overrides), "points")
+            track(point_overrides, "planning", len(point_overrides), "runs")
             if sweep
             else point_overrides
         )
@@ -214,7 +214,7 @@ def _of_experiment(
         raise UsageError(f"experiment={experiments[-1]}: '{OWN_SWEEP}' in its file is not {form}")
     if not sweep:
         raise UsageError(
-            f"experiment={experiments[-1]} has several points: run it with -m, without a sweeper"
+            f"experiment={experiments[-1]} has several runs: start it with -m, without a sweeper"
         )
     try:
         typed_lines = [shlex.split(line) for line in lines]

@@ -119,7 +119,7 @@ def choose_engine(words: Sequence[str], sweep: bool, config_dir: str | None = No
             offered = "hydra/launcher=…, hydra.launcher.…, hydra/sweeper=… and hydra.sweeper.…"
             raise UsageError(f"'{word}': of Hydra's own settings, only {offered} can be set")
     if not sweep:
-        raise UsageError(f"'{words[0]}' is for sweeps: add -m, also for a single point")
+        raise UsageError(f"'{words[0]}' is for sweeps: add -m, also for a single run")
     with hydra_session(config_dir):
         # Hydra's plug-ins, if installed, would offer files of the same names.
         for group, name in (("launcher", "joblib"), ("sweeper", "optuna")):
@@ -183,7 +183,7 @@ def _run_in_processes(tasks: Sequence[PointTask], settings: dict[str, Any]) -> _
                 if task.sweep.state(task.number).state == RUNNING:
                     died.append(task)
             if not died:
-                problem = "hydra/launcher=joblib gave up: a process died before its point began"
+                problem = "hydra/launcher=joblib gave up: a process died before its run began"
                 raise EnvironmentProblem(problem) from None
             for task in died:
                 yield open_tasks.pop(task.number), None

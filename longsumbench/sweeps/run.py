@@ -65,7 +65,7 @@ def sweep(*, config_dir: str | Path | None = None, **settings: Any) -> list[RunR
 
         sweep(model=["lead", "lexrank"], dataset="aclsum", seed=[1, 2, 3])
 
-    All points are checked before the first one runs. A point that fails leaves the others untouched.
+    All runs are checked before the first one starts. A run that fails leaves the others untouched.
 
     Args:
         config_dir: a folder with more YAML files.
@@ -73,10 +73,10 @@ def sweep(*, config_dir: str | Path | None = None, **settings: Any) -> list[RunR
             into another one: `{"model.focus_layers": [[], [1, 2]]}`. `{"hydra/launcher": "joblib"}` uses all cores.
 
     Returns:
-        The records of the points, in the order of the combinations, the last setting varying fastest.
+        The records of the runs, in the order of the combinations, the last setting varying fastest.
 
     Raises:
-        PointsFailed: some points failed; the others are finished and kept.
+        PointsFailed: some runs failed; the others are finished and kept.
         UsageError: a setting is unknown or invalid.
     """
     return _run_settings(settings, True, config_dir)

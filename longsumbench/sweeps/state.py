@@ -218,7 +218,7 @@ def describe_progress(states: Sequence[PointState]) -> str:
     seconds = seconds_left(states)
     if seconds is not None and {RUNNING, WAITING} & set(words):
         parts.append(f"about {format_duration(seconds)} left")
-    return ", ".join(parts) or "no points yet"
+    return ", ".join(parts) or "no runs yet"
 
 
 def seconds_left(states: Sequence[PointState]) -> float | None:
@@ -242,8 +242,8 @@ def status_table(sweep: Sweep, states: Sequence[PointState]) -> str:
         rows.append([number, *map(escape_line, cells)])
         log = sweep.file(number, "log")
         if state.state == FAILED and log.is_file():
-            logs.append(f"log of point {number}: {log}")
-    table = plain_table(rows, ["point", "settings", "state", "time", "score", ""])
+            logs.append(f"log of run {number}: {log}")
+    table = plain_table(rows, ["run", "settings", "state", "time", "score", ""])
     return "\n".join([table, *logs])
 
 

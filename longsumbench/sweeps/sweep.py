@@ -80,12 +80,12 @@ class Launch:
         sweep = Sweep.of(root, [str(self.engine.settings["sweeper"]), *self.words, *self.swept])
         is_search, launcher = self.engine.sweeper != HERE, self.engine.launcher
         with sweep.locked():
-            count = format_count(len(self.points), "point")
+            count = format_count(len(self.points), "run")
             if is_search:
-                count = f"points that {self.engine.sweeper} chooses"
+                count = f"runs that {self.engine.sweeper} chooses"
             order = "one after the other" if launcher == HERE else f"by {launcher}"
-            _log.info(f"a sweep of {count}: each is a run of one system on one dataset")
-            _log.info(f"points run {order}; to watch them: longsumbench status {sweep.root.name}")
+            _log.info(f"a sweep of {count}: each of one system on one dataset")
+            _log.info(f"they run {order}; to watch them: longsumbench status {sweep.root.name}")
             sweep.begin(self.command, launcher)
             if is_search:
                 self._search(sweep)
@@ -126,7 +126,7 @@ class Launch:
     def _run_points(self, points: Sequence[Point], sweep: Sweep) -> None:
         """Run the points that are new; those whose runs are finished need no other process."""
         tasks = self._new_tasks(points, sweep)
-        with Progress("sweep", len(tasks), "points", paced=False) as progress:
+        with Progress("sweep", len(tasks), "runs", paced=False) as progress:
             if self.engine.launcher == HERE:
                 self._take_in(self.engine.run(tasks), progress)
                 return
@@ -151,7 +151,7 @@ class Launch:
                 continue
             name, num_others = point.name, times[point.identity] - 1
             if name and num_others:
-                name += f" and {format_count(num_others, 'more point')}: the same run"
+                name += f" and {num_others} more: the same run"
             state, number = PointState(name), len(self.states) + 1
             self.states[point.identity] = state
             sweep.write_state(number, state)
@@ -162,8 +162,7 @@ class Launch:
             idle = set[str]().union(*(settings_without_effect(point.config) for point in points))
             keys = [key for key in swept_settings(self.swept) if key in idle]
             why = f" ({', '.join(keys)} without effect)" if keys else ""
-            same = format_count(num_same, "point")
-            _log.info(f"{same} left out: the same run as another point{why}")
+            _log.info(f"{format_count(num_same, 'run')} left out: the same as another run{why}")
         return tasks
 
     def _take_in(self, ended: Iterable[tuple[PointTask, PointState]], progress: Progress) -> None:
@@ -178,7 +177,7 @@ class Launch:
                 FAILED: f"failed: {state.reason}",
             }
             outcome = outcomes.get(state.state, "skipped: finished before")
-            _log.info(f"point {task.number}/{len(self.states)}: {state.name}: {outcome}")
+            _log.info(f"run {task.number}/{len(self.states)}: {state.name}: {outcome}")
             progress.advance(1, describe_progress(list(self.states.values())))
 
     def records(self) -> list[RunRecord]:
@@ -203,7 +202,7 @@ class Launch:
         if not num_failed:
             return
         ending = ", the others are kept" if num_failed < len(self.states) else ""
-        lines = [f"{num_failed} of {format_count(len(self.states), 'point')} failed{ending}:"]
+        lines = [f"{num_failed} of {format_count(len(self.states), 'run')} failed{ending}:"]
         for why, names in points.items():
             others = f" and {len(names) - 1} more" if len(names) > 1 else ""
             lines.append(escape_line(f"{names[0]}{others}  {why}"))
@@ -228,7 +227,7 @@ def _watching(sweep: Sweep, progress: Progress) -> Iterator[None]:
                 step = state.doing.partition(":")[0] or "begins"
                 if state.state == RUNNING and not progress.done and steps.get(number) != step:
                     steps[number] = step
-                    _log.info(f"point {number}/{len(states)}: {state.name}: {step}")
+                    _log.info(f"run {number}/{len(states)}: {state.name}: {step}")
             doing = [state.doing for state in states if state.state == RUNNING and state.doing]
             progress.advance(0, "; ".join([describe_progress(states), *doing[:_MOST_SHOWN]]))
 

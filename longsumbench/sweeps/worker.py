@@ -129,7 +129,7 @@ class PointTask:
 
 
 def _say_who_runs_the_point(holder: object) -> None:
-    _log.info(f"waiting for the process that runs this point: {holder}")
+    _log.info(f"waiting for the process that does this run: {holder}")
 
 
 def _this_process() -> str:

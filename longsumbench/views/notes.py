@@ -317,8 +317,8 @@ def _describe_ranking(runs: Sequence[RunRecord]) -> str:
     meaning = f"Ranked by {name}, 0–100"
     if name == PLANTED:
         meaning = (
-            "facts: planted facts that the summaries state right, in percent; then by how the source states "
-            "them (silent same or other: combined from one or several sections)"
+            "facts: planted facts that the summaries state right, in percent; one place: a sentence has all; "
+            "two places: the summary says which bid won before the firm (link said), or not (link unsaid)"
         )
     for run in runs:
         if chance := run.evaluation.measures.get(f"{name}_chance"):

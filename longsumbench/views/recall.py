@@ -2,7 +2,7 @@
 
     rows of a table --recall_lines, oracle_lines--> RecallLine of each system --recall_figure--> SeriesFigure
 
-Single facts and sentences are placed by position, other facts by the distance between their two places.
+Facts in one place and sentences are placed by position, facts in two places by the distance between these.
 """
 
 from collections.abc import Mapping, Sequence, Set
@@ -16,7 +16,7 @@ from longsumbench.views.series import Panel, PanelRow, Series, SeriesFigure
 
 CHANCE = "fact_recall_chance"
 _MOST_SYSTEMS = 6  # in a picture
-_GUESS_OF_TWO = 50.0  # percent; a silent fact has two bids
+_GUESS_OF_TWO = 50.0  # percent; of the two bids
 _VAGUE = 60.0  # mean width of the intervals of a line, in percent, above which it has no band
 _POINTS_APART = 0.12  # of the distance of two positions
 _ORACLE = "oracle"
@@ -44,9 +44,9 @@ class RecallPanel:
 
 
 KINDS = {  # kind of fact → heading of its panel
-    "single": "Single facts\none place",
-    "relayed": "Relayed facts\nlink stated",
-    "silent": "Silent facts\nlink unstated",
+    "single": "One place\na sentence has all",
+    "relayed": "Two places\nlink said",
+    "silent": "Two places\nlink unsaid",
 }
 
 

@@ -78,7 +78,7 @@ def test_help_teaches(
     assert ended.value.code == 0
     assert len(re.findall(r"^  longsumbench \w+", text, re.MULTILINE)) >= 2
     assert (
-        "exit codes: 0 done, 1 some points failed, 2 wrong usage or configuration, 3 bad data,"
+        "exit codes: 0 done, 1 some runs failed, 2 wrong usage or configuration, 3 bad data,"
         in " ".join(text.split())
     )
     assert max(map(len, text.splitlines())) <= 80
@@ -113,9 +113,7 @@ def test_screens_of_a_sweep_fit_the_terminal(
         "score.resamples=100",
         "score.metrics=[novel_ngrams,extractive,repetition]",
     )
-    table = written.err.partition("\npoint  ")[2].partition("\nlongsumbench: 2 of 6 points failed")[
-        0
-    ]
+    table = written.err.partition("\nrun  ")[2].partition("\nlongsumbench: 2 of 6 runs failed")[0]
     assert len(re.findall(r"^[1-6] +model=", table, re.MULTILINE)) == 6
     screens = [written.out, table]
     for command in ("status", "list runs", "cache list", "cache", "leaderboard jsonl"):
@@ -313,7 +311,7 @@ def test_a_sweep_with_a_failing_point_ends_with_1(tmp_path: Path, run_command: C
     output = run_command(1, "run", *sweep, "score.resamples=100")
     assert output.out.count("test split, 8 examples") == 1
     message = output.err.splitlines()
-    assert "longsumbench: 1 of 2 points failed, the others are kept:" in message
+    assert "longsumbench: 1 of 2 runs failed, the others are kept:" in message
     assert re.match(r"model=lead +model.length=train needs a train split", message[-1])
 
 

@@ -86,7 +86,7 @@ def test_a_model_has_one_line() -> None:
 def silent_by_distance(
     model: str, lows: Sequence[float], word: str = LEARNED, seeds: int = 1
 ) -> RecallLine:
-    """A line whose intervals of silent facts begin there, by distance; single facts are at 99 %."""
+    """A line whose intervals of facts in two places begin there, by distance; facts in one place are at 99 %."""
     numbers = {"fact_recall_single_position_9": Estimate(99, 98, 100), **CHANCE}
     for measure, low in zip(PANELS[-1].places, lows, strict=False):
         numbers[measure] = Estimate(low + 5, low, low + 9)

@@ -197,7 +197,7 @@ def test_oracles_are_labelled_last_and_never_best(update: Callable[..., TableVie
 
 
 def recall(single: float, silent: float, **others: float) -> dict[str, MeasureMean]:
-    """Measures of a run that states so many percent of single and of silent facts right."""
+    """Measures of a run that states so many percent of the facts in one place right, and of those whose link is unsaid."""
     means = {
         "fact_recall": (single + silent) / 2,
         "fact_recall_single": single,
@@ -211,7 +211,14 @@ def test_what_was_measured_beside_rouge_is_ranked_by(update: Callable[..., Table
     blind, far = recall(90, 10), recall(88, 60)
     table = update(record("blind", 80, measures=blind), record("far", 40, measures=far))
     (block, *_) = table.blocks()
-    assert block.columns[:6] == ("", "system", "facts", "single", "silent\nother", "R-Lsum")
+    assert block.columns[:6] == (
+        "",
+        "system",
+        "facts",
+        "one\nplace",
+        "link unsaid,\ntwo sections",
+        "R-Lsum",
+    )
     assert block.groups[:6] == ("", "", *["facts stated right"] * 3, "ROUGE F1")
     assert [row[1:6] for row in block.rows] == [
         ["far", "74.0 ±1.5", "88.0 ±1.5", "60.0 ±1.5", "40.0 ±0.8"],

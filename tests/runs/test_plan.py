@@ -153,7 +153,7 @@ def test_an_experiment_with_a_sweep_of_its_own(own_sweep: Callable[[str], str]) 
     both = plan(["experiment=smoke,mine", "model=trunc"], sweep=True, config_dir=folder)
     names = ["experiment=smoke", "experiment=mine model.dropout=0.3"]
     assert [one.name for one in both][:2] == names
-    with pytest.raises(UsageError, match="experiment=mine has several points: run it with -m"):
+    with pytest.raises(UsageError, match="experiment=mine has several runs: start it with -m"):
         plan(["experiment=mine"], config_dir=folder)
 
 

@@ -213,5 +213,5 @@ def test_a_partition_that_does_not_exist_is_one_line(
     sweep = SlurmSweep(texts, tmp_path, *CPU, "hydra.launcher.partition=lwo", "seed=1,2")
     assert sweep.start_real().wait(LONGEST) == 2
     started, complaint = sweep.log.read_text().splitlines()[-2:]
-    assert started.startswith("points run by slurm_cpu")
+    assert started.startswith("they run by slurm_cpu")
     assert "invalid partition specified: lwo" in complaint

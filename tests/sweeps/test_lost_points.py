@@ -81,8 +81,8 @@ def test_a_point_that_dies_costs_the_others_nothing(lost: Path, tmp_path: Path) 
     assert [state.state for state in random] == [DONE] * 3
     assert len(sweep.records()) == 3
     assert (dying.state, dying.reason.partition(" (")[0]) == (FAILED, "its process died twice")
-    assert "1 of 4 points failed, the others are kept" in said
-    assert re.search(r"^log of point 1: .*/points/1\.log$", said, re.MULTILINE)
+    assert "1 of 4 runs failed, the others are kept" in said
+    assert re.search(r"^log of run 1: .*/points/1\.log$", said, re.MULTILINE)
     assert "4 runs: 3 done, 0 found finished, 1 failed" in said
 
 
@@ -100,4 +100,4 @@ def test_points_that_hang_cost_the_others_nothing(lost: Path, tmp_path: Path) ->
     assert "or over timeout_minutes" in stuck.reason
     (folder,) = sweeps_in(sweep.results)
     assert "Timeout (0:00:04)!" in folder.file(3, "log").read_text()
-    assert "2 of 3 points failed, the others are kept" in said
+    assert "2 of 3 runs failed, the others are kept" in said

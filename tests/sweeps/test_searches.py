@@ -55,7 +55,7 @@ def test_a_search_whose_points_fail_has_failed(tmp_path: Path, run_command: Comm
         "scale=tiny",
     ]
     said = run_command(1, "run", "-m", *words, *search).err
-    assert re.search(r"of [12] points? failed", said)
+    assert re.search(r"of [12] runs? failed", said)
     assert re.search(
         r"^model\.snippet_length=\d\d  .*learns from a training split", said, flags=re.M
     )

@@ -78,7 +78,7 @@ def test_status_of_a_sweep(
         "sweep abcd1234: interrupted; the same command continues it",  # nobody holds its lock
         "1 done, 1 running, 1 failed, about 60 s left",
         "31.2",
-        f"\nlog of point 2: {sweep.file(2, 'log')}",
+        f"\nlog of run 2: {sweep.file(2, 'log')}",
         "node7 11, attempt 2: training: 3/9 steps",
     ):
         assert part in text
@@ -105,7 +105,7 @@ def test_each_step_before_the_first_result_has_a_line(
     monkeypatch.setattr(Sweep, "present_states", look)
     with (
         exclusive_lock(sweep.file(2, "lock")),
-        Progress("sweep", 3, "points", paced=False) as progress,
+        Progress("sweep", 3, "runs", paced=False) as progress,
         watched._watching(sweep, progress),
     ):
         for doing in (
@@ -118,9 +118,9 @@ def test_each_step_before_the_first_result_has_a_line(
             progress.advance(doing == "scoring")
             sweep.write_state(2, PointState(THREE[1], RUNNING, started=time.time(), doing=doing))
             wait_for_looks()
-    lines = [line for line in capsys.readouterr().err.splitlines() if line.startswith("point")]
+    lines = [line for line in capsys.readouterr().err.splitlines() if line.startswith("run ")]
     steps = ("begins", "reading probe", "training")
-    assert lines == [f"point 2/3: seed=2: {step}" for step in steps]
+    assert lines == [f"run 2/3: seed=2: {step}" for step in steps]
 
 
 def test_no_sweep_and_an_unknown_one_are_one_line(sweep: Sweep, tmp_path: Path) -> None:

@@ -54,12 +54,12 @@ def test_a_sweep_runs_each_run_once(toy: Path, tmp_path: Path, log_lines: list[s
     launch = started(words)
     (sweep,) = sweeps_in(tmp_path / "r")
     assert [line.partition(": done")[0] for line in log_lines] == [
-        "a sweep of 4 points: each is a run of one system on one dataset",
-        f"points run one after the other; to watch them: longsumbench status {sweep.root.name}",
-        "1 point left out: the same run as another point",
-        "point 1/3: model=lead seed=1 and 1 more point: the same run",
-        "point 2/3: model=random seed=1",
-        "point 3/3: model=random seed=2",
+        "a sweep of 4 runs: each of one system on one dataset",
+        f"they run one after the other; to watch them: longsumbench status {sweep.root.name}",
+        "1 run left out: the same as another run",
+        "run 1/3: model=lead seed=1 and 1 more: the same run",
+        "run 2/3: model=random seed=1",
+        "run 3/3: model=random seed=2",
         "3 runs: 3 done, 0 found finished, 0 failed",
     ]
     models = sorted(run["key"]["model"] for run in records(tmp_path / "r").values())
@@ -86,7 +86,7 @@ def test_a_failing_baseline_leaves_its_point_alone(
     assert models == ["lead", "lead", "oracle"]
     said = output.err
     assert "2 runs: 2 done, 0 found finished, 0 failed" in said
-    assert "1 of 2 points failed, the others are kept:" in said
+    assert "1 of 2 runs failed, the others are kept:" in said
     assert "\nmodel.title=True  baseline random: out of memory" in said
 
 
