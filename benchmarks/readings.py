@@ -18,9 +18,16 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import chain
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from probe_claims import FRONT_PAGES, ROOT, Table, differences, put_tables
+from probe_claims import (
+    FRONT_PAGES,
+    ROOT,
+    Table,
+    differences,
+    picture_differences,
+    put_tables,
+)
 from real_systems import PUBLISHED, publish
 
 from longsumbench.leaderboards.seed_groups import (
@@ -38,6 +45,17 @@ from longsumbench.leaderboards.significance import (
 from longsumbench.leaderboards.table import read_table
 from longsumbench.runs.record import source_seen
 from longsumbench.runs.results import Results
+from longsumbench.views.figures import (
+    COLOURS,
+    GREY,
+    TEXT,
+    add_title_and_notes,
+    plain_axes,
+    render_picture,
+)
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
 
 PAGE = "docs/readings.md"
 BUDGET = 1_500  # longest prompt, tokens
@@ -85,15 +103,31 @@ READINGS: dict[str, dict[str, Any]] = {  # name → its settings
     # The whole text, unless it is longer than this.
     "beginning of 7,900": {"model.reading": "beginning", "model.input_length": LARGE_BUDGET},
 }
-FRONT_SET = "aclsum_aspects"
-FRONT_ROWS = {  # label in the whole table → name, and what is read
-    "`select`": ("`select`", "snippets that fit the question"),
-    "`ends`": ("`ends`", "the beginning and the end"),
-    "`beginning`": ("`beginning`", "the beginning"),
-    "ranker by bm25": ("`ranker`", "copies the sentences nearest to the question"),
-    "random": ("`random`", "copies random sentences"),
+FRONT_SET = "aclsum"
+IN_WORDS = {  # label in the whole table → what the row does
+    "ranker by embedding_lexrank": "copies the sentences nearest to all others",
+    "lexrank": "copies the sentences that share words with most others",
+    "lead": "copies the first 120 words",
+    "random": "copies random sentences",
+    "`beginning`": "reads the beginning",
+    "`ending`": "reads the end",
+    "`ends`": "reads the beginning and the end",
+    "`beginning` of 7,900": "reads the first 7,900 tokens",
+    "`select`": "reads the most central sentences",
+    "`segments`": "reads other sentences for each part of the summary",
+    "`pages`": "reads all pages, mixed at every token",
+    "`stages`": "summarizes all parts, then the summaries",
+    "`refine`": "goes part by part, and rewrites its summary",
 }
-FRONT_HEADINGS = ("R-1", "R-2", "R-Lsum", "read", "tokens sent")
+FRONT_ROWS = (
+    "ranker by embedding_lexrank",
+    "`ends`",
+    "`beginning` of 7,900",
+    "`beginning`",
+    "`pages`",
+)
+FRONT_HEADINGS = ("R-1", "R-2", "R-Lsum", "words / reference", "read", "tokens sent")
+PICTURE = "docs/pictures/readings.png"
 SURVIVAL_HEADINGS = ("facts right", "wrong", "random–ceiling", *HEADINGS[3:])
 
 
@@ -218,10 +252,10 @@ def front_tables(block: ComparableRows) -> list[Table]:
     columns = [whole.columns.index(heading) for heading in FRONT_HEADINGS]
     lines = []
     for row in whole.rows:
-        if row[0].strip("*") in FRONT_ROWS:
-            names = FRONT_ROWS[row[0].strip("*")]
-            lines.append((*names, *(row[column] for column in columns)))
-    headings = ("reading", "what it reads", *FRONT_HEADINGS)
+        label = row[0].strip("*")
+        if label in FRONT_ROWS:
+            lines.append((label, IN_WORDS[label], *(row[column] for column in columns)))
+    headings = ("row", "what it does", *FRONT_HEADINGS)
     return [Table(page, headings, lines) for page in FRONT_PAGES]
 
 
@@ -230,7 +264,7 @@ def front_sentence(block: ComparableRows, scores: ScoresOfRuns) -> str:
     best, lists = compare_with_best(block, scores)
     named = {}
     for kind, labels in lists.items():
-        front = [FRONT_ROWS[label][0] for label in labels.split(", ") if label in FRONT_ROWS]
+        front = [label for label in labels.split(", ") if label in FRONT_ROWS]
         named[kind] = ", ".join(front) or "none"
     return (
         f"{label_of(best)} is above {named['below']}; {named['above']} is above it."
@@ -326,6 +360,39 @@ def sort_by_test(pairs: Sequence[tuple[str, PairDifference | None]]) -> dict[str
     return {kind: ", ".join(names) or "none" for kind, names in labels.items()}
 
 
+def draw_picture(block: ComparableRows) -> bytes:
+    """Draw R-Lsum of each row but the oracle, with its interval; return a PNG."""
+    rows = [row for row in reversed(block.rows) if not row.first.oracle]
+    number = rows[0].first.evaluation.n
+
+    def draw(figure: "Figure") -> None:
+        notes = (
+            f"R-Lsum with the abstract, 0–100; bars: 95 % intervals over {number} papers of ACL.\n"
+            f"Blue: the model, with prompts of {BUDGET:,} tokens where nothing else is said. Grey: copied sentences."
+        )
+        add_title_and_notes(figure, "A small language model reads papers in different ways", notes)
+        plot = figure.subplots()
+        for place, row in enumerate(rows):
+            colour = COLOURS[0] if row.first.key.model == "prompt" else GREY
+            mean, low, high = row.numbers["rougeLsum"]
+            plot.plot([low, high], [place, place], color=colour, linewidth=2.4, alpha=0.6)
+            plot.plot([mean], [place], "o", color=colour, markersize=7)
+            plot.annotate(
+                f"{mean:.1f}",
+                (high, place),
+                (5, 0),
+                textcoords="offset points",
+                fontsize=TEXT - 1,
+                color=colour,
+                va="center",
+            )
+        plain_axes(plot, "x")
+        labels = [IN_WORDS[label_of(row)] for row in rows]
+        plot.set_yticks(range(len(rows)), labels, fontsize=TEXT)
+
+    return render_picture((8.0, 4.8), draw, ("png",))["png"]
+
+
 def add_common_options(parser: argparse.ArgumentParser, work: str, examples: int) -> None:
     """Add the options of programs that run a language model on several datasets."""
     parser.add_argument("weights", nargs="?", help="GGUF file, folder, hub name or a server's name")
@@ -369,14 +436,17 @@ def show_or_write(
 
 
 def write_front(results: Results, write: bool) -> None:
-    """Put the tables of FRONT_SET into the front pages, or end the program if these lack something."""
+    """Put tables and picture of FRONT_SET into the front pages, or end the program if these lack something."""
     rows = read_table(results, f"readings_{FRONT_SET}")
     block = rows.comparable[0]
-    tables = front_tables(block)
+    tables, picture = front_tables(block), draw_picture(block)
     if write:
         put_tables(tables)
+        (ROOT / PICTURE).write_bytes(picture)
     words = front_sentence(block, rows.scores)
-    if lacking := differences(tables, [(page, words) for page in FRONT_PAGES]):
+    lacking = differences(tables, [(page, words) for page in FRONT_PAGES])
+    lacking += picture_differences(picture, PICTURE)
+    if lacking:
         sys.exit("\n".join(lacking))
 
 
