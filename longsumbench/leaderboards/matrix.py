@@ -9,7 +9,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
-import scipy.stats
+import scipy  # loads scipy.stats when it is used
 
 from longsumbench.errors import UsageError, did_you_mean
 from longsumbench.leaderboards.significance import ComparableRows

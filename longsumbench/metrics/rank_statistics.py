@@ -6,8 +6,7 @@ Bootstrapped statistics are arrays [draws] that begin with the estimate. An unde
 from collections.abc import Sequence
 
 import numpy as np
-import scipy.special
-import scipy.stats
+import scipy  # loads a part when it is used: scipy.stats takes half a second
 from numpy.typing import NDArray
 
 Numbers = NDArray[np.float64]
