@@ -112,7 +112,10 @@ def _describe_all(results: Results, runs: Sequence[RunRecord]) -> str:
     papers = _judge(results, runs, PAPERS)
     count = papers.rows[0].first.evaluation.n
     parts = [
-        f"REAL PAPERS: who writes the better summary of {count} papers?",
+        wrap_text(first_screen.OPENING),
+        wrap_text(
+            f"REAL PAPERS: whose summaries of {count} papers share most words with the abstracts?"
+        ),
         first_screen.describe_papers(papers),
         wrap_text(first_screen.describe_verdict(papers)),
         wrap_text(first_screen.describe_reservations(papers)),
@@ -145,7 +148,7 @@ def _describe_paper(results: Results, papers: ComparableRows) -> str:
     paper = examples[first_screen.choose_paper(summarized)]
     texts = [("ABSTRACT by the authors", " ".join(paper.references[0]))]
     for key, row in shown.items():
-        heading = f"{first_screen.name_of(row).upper()}: {first_screen.describe_summary(row)}"
+        heading = first_screen.name_of(row).upper()
         texts.append((heading, " ".join(summaries[key][paper.id].split())))
     title = wrap_text(f"ONE OF THEM: {paper.title}")
     return f"{title}\n\n{first_screen.set_side_by_side(texts)}"

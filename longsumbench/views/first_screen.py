@@ -26,12 +26,16 @@ from longsumbench.metrics.aggregate import Estimate
 from longsumbench.views.notes import describe_unlearned
 from longsumbench.views.tables import Block, terminal_block, wrap_text
 
+OPENING = (
+    "longsumbench compares summarizers of long texts: on the same texts, with the same scores, and with a test before one is"
+    " called better. Two small comparisons, made here:"
+)
 _WRITES = {  # model → what its summary is
     "lead": "the first words of the paper",
     "random": "sentences drawn at random",
     "lexrank": "sentences most like all others",
     "ranker": "sentences most like the title",
-    "ea": "sentences chosen by a small network that learned from {papers} here",
+    "ea": "sentences chosen by a part of EA, which learned here from {papers}",
     "oracle": "sentences most like the abstract, which it alone sees: about the most that copying can reach",
     "highlights": "sentences that experts marked",
 }
@@ -40,33 +44,33 @@ _LANGUAGE_MODEL = {  # reading → what the summary is
     "select": "written by {model}, which reads selected passages",
 }
 _READS = {  # model → how it reads a report
-    "pagesum": "reads everything, page by page",
-    "seal": "selects passages anew for each part of its summary",
-    "ea": "selects passages once, before it writes",
-    "trunc": "reads the beginning only",
+    "pagesum": "everything, page by page (Liu et al. 2022)",
+    "seal": "passages selected anew for each part of its summary (Zhao et al. 2020)",
+    "ea": "passages selected once (Zhao et al. 2020)",
+    "trunc": "the beginning only",
 }
 _AMOUNTS = {
-    90: "nearly all",
-    60: "most",
-    40: "about half",
-    10: "some",
-    0: "hardly any",
+    90: "nearly all facts",
+    60: "most facts",
+    40: "about half of the facts",
+    10: "some facts",
+    0: "hardly any fact",
 }  # from so many of 100
-_PLACES = {  # kind of fact → where the report has it
-    "single": "one place",
-    "relayed": "two places, link said",
-    "silent": "two places, link unsaid",
+_PLACES = {  # kind of fact → its heading, and how a sentence names it
+    "single": ("one\nplace", "in one place"),
+    "relayed": ("link\nsaid", "in two places with the link said"),
+    "silent": ("link\nunsaid", "in two places with the link unsaid"),
 }
-_FIRST_TENTH, _LAST_TENTH = f"{PLANTED}_single_position_0", f"{PLANTED}_single_position_9"
 _GAP = " │ "  # between two columns of text
 _MOST_LINES = 7  # of a summary
 _WIDEST = 120  # columns
 _NEXT = {  # question → command
-    "Which summarizer for your own texts (a file or a folder)?": "longsumbench recommend MY_TEXTS",
-    "And a language model? FILE is a .gguf file, a folder or a name on the Hugging Face hub:": (
-        "longsumbench run model.checkpoint=FILE"
+    "Which of these for your own texts, a file or folder with summaries, too? In minutes:": (
+        "longsumbench recommend MY_TEXTS"
     ),
-    "All results, with every summary, in the browser:": "longsumbench site",
+    "And a language model? FILE is a .gguf file, a folder or a name on the Hugging Face hub. Without a GPU this takes a"
+    " quarter of an hour or more:": "longsumbench run model.checkpoint=FILE",
+    "All results, with whole summaries, in the browser, at once:": "longsumbench site",
 }
 
 
@@ -177,59 +181,55 @@ def set_side_by_side(texts: Sequence[tuple[str, str]]) -> str:
 
 
 def describe_fact_rows(rows: Sequence[SeedGroup]) -> str:
-    """Explain the reports with planted facts, and describe each system in a sentence; `rows` is not empty."""
+    """Explain reports with planted facts; return a table and a sentence for each system. `rows` is not empty."""
     run = rows[0].first
     length = run.config.dataset.document_length
     chance = rows[0].numbers.get(f"{PLANTED}_chance")
-    guess = f" A guess is right in {chance.mean:.0f} of 100." if chance else ""
-    once = " Each was trained once: another training may give other numbers."
     texts = [
-        f"{format_count(run.evaluation.n, 'made-up report')} of {length} words, full stops included, on what a council"
-        ' decided. A fact is in one place ("the library goes to Adler") or in two ("the mill goes to the lower bid", and'
-        ' elsewhere "the mill has a lower bid from Price"). The summary states the link first ("the lower bid from'
-        ' Price": link said) or the answer ("Price with the lower bid": link unsaid).',
-        f"Tiny versions of systems from published papers learned here to write such summaries.{guess}"
-        + (once if any(row.one_seed for row in rows) else ""),
+        f"{format_count(run.evaluation.n, 'made-up report')} of {length} words say which firm a council chose for what. A"
+        ' fact is in one place ("the library goes to Adler") or in two ("the mill goes to the lower bid"; elsewhere: "the'
+        ' mill has a lower bid from Price"). Link said: the summary has "the lower bid" before the name; unsaid: after it.',
+        "Tiny versions of systems from papers learned here to write such summaries. The table has the facts that they state"
+        " right, of 100. ±: half of the 95 % interval.",
     ]
-    width = min(terminal_width(), _WIDEST)
+    if chance:
+        texts[-1] += f" A guess is right in {chance.mean:.0f} of 100."
+    if any(row.one_seed for row in rows):
+        texts[-1] += " Each was trained once: another training may give other numbers."
+    lines = []
     for row in rows:
-        texts.append(f"* {describe_facts(row)}")
-    lines = [
-        textwrap.fill(text, width, subsequent_indent="  " * (text[0] == "*")) for text in texts
-    ]
-    return "\n".join(lines)
+        cells = [_with_error(row.numbers.get(f"{PLANTED}_{kind}")) for kind in _PLACES]
+        model = row.first.key.model
+        lines.append([model, _READS[model], *cells])
+    headings = [heading for heading, _ in _PLACES.values()]
+    table = Block("", (), ("system", "what it reads", *headings), "llrrr", lines)
+    sentences = [describe_facts(row) for row in rows]
+    paragraphs = [*map(wrap_text, texts), "", terminal_block(table), "", *map(wrap_text, sentences)]
+    return "\n".join(paragraphs)
+
+
+def _with_error(number: Estimate | None) -> str:
+    """Return a number with half of its interval."""
+    return f"{number.mean:.0f} ±{(number.high - number.low) / 2:.0f}" if number else ""
 
 
 def describe_facts(row: SeedGroup) -> str:
     """Say in one sentence how many facts a system states right, and from where; or that it did not learn."""
     model = row.first.key.model
-    total = row.numbers[PLANTED].mean
     if not row.learned.comparable:
         return (
-            f"{model}, which {_READS[model]}, did not pass the check whether it learned in this short training"
-            f" ({row.learned.reason}): its {total:.0f} of 100 facts say nothing about its way of reading."
+            f"{model} is not shown to have learned in this short training: its numbers say nothing about its way of"
+            " reading."
         )
     parts = []
-    for kind, words in _PLACES.items():
+    for kind, (_, words) in _PLACES.items():
         if number := row.numbers.get(f"{PLANTED}_{kind}"):
-            parts.append(f"{_amount(number.mean)} in {words} ({number.mean:.0f})")
-    first, last = row.numbers.get(_FIRST_TENTH), row.numbers.get(_LAST_TENTH)
-    if first and last:
-        parts[0] += f", {_compare_ends(first, last)}"
-    return f"{model}, which {_READS[model]}, states {total:.0f} of 100 facts right: {'; '.join(parts)}."
+            parts.append(f"{_amount(number.mean)} {words}")
+    return f"{model} states right: {'; '.join(parts)}."
 
 
 def _amount(share: float) -> str:
     return next(words for least, words in _AMOUNTS.items() if round(share) >= least)
-
-
-def _compare_ends(first: Estimate, last: Estimate) -> str:
-    tenths = f"(first tenth {first.mean:.0f}, last tenth {last.mean:.0f})"
-    if first.low > last.high:
-        return f"more near the beginning of a report {tenths}"
-    if last.low > first.high:
-        return f"more near the end of a report {tenths}"
-    return f"without a clear difference between beginning and end of a report {tenths}"
 
 
 def describe_next() -> str:

@@ -1,5 +1,7 @@
 """The screen of the first command: each sentence for numbers for which it says one thing, and another."""
 
+import re
+
 import pytest
 from support.run_records import TRAINED, judged, measured, record
 
@@ -101,7 +103,7 @@ def test_the_table_fits_the_terminal(columns: int, monkeypatch: pytest.MonkeyPat
     if columns == 130:
         assert "prompt:select" in words
         assert "written by tiny.gguf, which reads selected passages" in words
-        assert "learned from 60 papers here" in words
+        assert "which learned here from 60 papers" in words
 
 
 def test_texts_stand_side_by_side(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -121,59 +123,52 @@ def test_texts_stand_side_by_side(monkeypatch: pytest.MonkeyPatch) -> None:
     assert lines[9:] == ["EA                   │", "A\\x1b[2J tree.       │"]
 
 
-def reports(first: float, last: float, learned: Learned | None = None) -> SeedGroup:
-    """A row with facts stated right from the first and the last tenth of a report."""
-    shares = {"": 80, "_single": 90, "_relayed": 70, "_silent": 50, "_chance": 4.2}
-    shares |= {"_single_position_0": first, "_single_position_9": last}
-    means = {f"{PLANTED}{name}": share for name, share in shares.items()}
+def reports(learned: Learned | None = None, **shares: float) -> SeedGroup:
+    """A row with facts stated right, by where the report has them."""
+    means = {f"{PLANTED}_chance": 4.2, PLANTED: 80.0}
+    means |= {f"{PLANTED}_{kind}": share for kind, share in shares.items()}
     return row(record("seal", 80, measures=measured(means), fit=TRAINED, seed=1), learned)
 
 
 @pytest.mark.parametrize(
-    ("first", "last", "where"),
+    ("share", "amount"),
     [
-        (95, 5, "more near the beginning of a report (first tenth 95, last tenth 5)"),
-        (5, 95, "more near the end of a report (first tenth 5, last tenth 95)"),
-        (
-            91,
-            90,
-            "without a clear difference between beginning and end of a report (first tenth 91, last tenth 90)",
-        ),
+        (90, "nearly all facts"),
+        (89.4, "most facts"),
+        (59, "about half of the facts"),
+        (39, "some facts"),
+        (9.4, "hardly any fact"),
     ],
-)
-def test_where_facts_come_from(first: float, last: float, where: str) -> None:
-    """Beginning and end differ only if their intervals do not meet."""
-    assert first_screen.describe_facts(reports(first, last)) == (
-        "seal, which selects passages anew for each part of its summary, states 80 of 100 facts right: nearly all in one"
-        f" place (90), {where}; most in two places, link said (70); about half in two places, link unsaid (50)."
-    )
-
-
-@pytest.mark.parametrize(
-    ("share", "amount"), [(89.4, "most"), (59, "about half"), (39, "some"), (9.4, "hardly any")]
 )
 def test_amounts_are_words_for_numbers(share: float, amount: str) -> None:
     """A number has the word of the highest bound that it reaches, as it is printed."""
-    means = {PLANTED: share, f"{PLANTED}_single": share}
-    sentence = first_screen.describe_facts(row(record("ea", 80, measures=measured(means))))
-    assert sentence.endswith(f"of 100 facts right: {amount} in one place ({share:.0f}).")
-
-
-def test_facts_of_a_system_that_did_not_learn_say_nothing() -> None:
-    """The number is there, with the reason why it is not the system's."""
-    sentence = first_screen.describe_facts(reports(9, 2, Learned(NOT_LEARNED, "3 % of the gain")))
+    sentence = first_screen.describe_facts(reports(single=share, relayed=70, silent=50))
     assert sentence == (
-        "seal, which selects passages anew for each part of its summary, did not pass the check whether it learned in this"
-        " short training (3 % of the gain): its 80 of 100 facts say nothing about its way of reading."
+        f"seal states right: {amount} in one place; most facts in two places with the link said; about half of the facts in"
+        " two places with the link unsaid."
     )
 
 
-def test_reports_are_explained_with_their_numbers(monkeypatch: pytest.MonkeyPatch) -> None:
-    """How many reports, what a guess gives, and that each system was trained once, if it was."""
-    monkeypatch.setenv("COLUMNS", "1000")
-    text = " ".join(first_screen.describe_fact_rows([reports(95, 5)]).split())
+def test_facts_of_a_system_that_did_not_learn_say_nothing() -> None:
+    """Whatever its numbers are."""
+    sentence = first_screen.describe_facts(reports(Learned(NOT_LEARNED, "3 %"), single=90))
+    assert sentence == (
+        "seal is not shown to have learned in this short training: its numbers say nothing about its way of reading."
+    )
+
+
+@pytest.mark.parametrize("columns", [60, 1000])
+def test_reports_are_explained_with_their_numbers(
+    columns: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """How many reports, what a guess gives, the facts by place, and that each system was trained once, if it was."""
+    monkeypatch.setenv("COLUMNS", str(columns))
+    lines = first_screen.describe_fact_rows([reports(single=90, relayed=70, silent=50)])
+    assert max(map(len, lines.splitlines())) <= columns
+    text = " ".join(lines.split())
     assert text.startswith("20 made-up reports of")
     assert "A guess is right in 4 of 100. Each was trained once" in text
+    assert re.search(r"90 ±\d 70 ±\d 50 ±\d", text)
     again = row(record("seal", 80, measures=measured({PLANTED: 80.0})))
     assert "trained once" not in first_screen.describe_fact_rows([again])
 
