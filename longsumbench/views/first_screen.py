@@ -35,7 +35,7 @@ _WRITES = {  # model → what its summary is
     "random": "sentences drawn at random",
     "lexrank": "sentences most like all others",
     "ranker": "sentences most like the title",
-    "ea": "sentences chosen by a part of EA, which learned here from {papers}",
+    "ea": "sentences chosen by the selector of EA alone, trained here on {papers}",
     "oracle": "sentences most like the abstract, which it alone sees: about the most that copying can reach",
     "highlights": "sentences that experts marked",
 }
@@ -65,11 +65,11 @@ _GAP = " │ "  # between two columns of text
 _MOST_LINES = 7  # of a summary
 _WIDEST = 120  # columns
 _NEXT = {  # question → command
-    "Which of these for your own texts, a file or folder with summaries, too? In minutes:": (
+    "Which system for your texts? A file or folder of texts and their reference summaries; minutes:": (
         "longsumbench recommend MY_TEXTS"
     ),
-    "And a language model? FILE is a .gguf file, a folder or a name on the Hugging Face hub. Without a GPU this takes a"
-    " quarter of an hour or more:": "longsumbench run model.checkpoint=FILE",
+    "A language model on the papers above? FILE is a .gguf file, a folder or a name on the Hugging Face hub; a quarter of"
+    " an hour or more without a GPU:": "longsumbench run model.checkpoint=FILE",
     "All results, with whole summaries, in the browser, at once:": "longsumbench site",
 }
 
@@ -105,7 +105,7 @@ def describe_summary(row: SeedGroup) -> str:
     """Say what the summaries of a system are."""
     run = row.first
     text = _LANGUAGE_MODEL.get(str(run.config.model.get("reading"))) or _WRITES[run.key.model]
-    trained = f"{format_count(run.train_examples or 0, 'paper')}"
+    trained = f"{format_count(run.train_examples or 0, 'other paper')}"
     times = f" (mean of {len(row.runs)} trainings)" if len(row.runs) > 1 else ""
     model = checkpoint_name(run.system.checkpoint or "")
     return text.format(papers=trained, model=model) + times
@@ -187,8 +187,9 @@ def describe_fact_rows(rows: Sequence[SeedGroup]) -> str:
     chance = rows[0].numbers.get(f"{PLANTED}_chance")
     texts = [
         f"{format_count(run.evaluation.n, 'made-up report')} of {length} words say which firm a council chose for what. A"
-        ' fact is in one place ("the library goes to Adler") or in two ("the mill goes to the lower bid"; elsewhere: "the'
-        ' mill has a lower bid from Price"). Link said: the summary has "the lower bid" before the name; unsaid: after it.',
+        ' fact is in one place ("the library goes to Adler") or is joined from two ("the mill goes to the lower bid", and'
+        ' elsewhere "the mill has a lower bid from Price": so Price). Link said: the summary says "the lower bid", then the'
+        " firm. Link unsaid: it names the firm first.",
         "Tiny versions of systems from papers learned here to write such summaries. The table has the facts that they state"
         " right, of 100. ±: half of the 95 % interval.",
     ]

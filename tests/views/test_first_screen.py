@@ -103,7 +103,7 @@ def test_the_table_fits_the_terminal(columns: int, monkeypatch: pytest.MonkeyPat
     if columns == 130:
         assert "prompt:select" in words
         assert "written by tiny.gguf, which reads selected passages" in words
-        assert "which learned here from 60 papers" in words
+        assert "trained here on 60 other papers" in words
 
 
 def test_texts_stand_side_by_side(monkeypatch: pytest.MonkeyPatch) -> None:
