@@ -16,7 +16,6 @@ from support.toys import write_jsonl
 
 INLINE = re.compile(r"`longsumbench ([^`]+)`")
 BLOCK = re.compile(r"^ +(?:\$ )?(?:\w+=\S+ +)*(?:\.venv/bin/)?longsumbench +(.+)$", re.MULTILINE)
-MY_TEXTS = ("dataset=jsonl", "dataset.name=texts", "dataset.path=my_texts")
 # A run with these takes a second.
 TINY = {
     "dataset.limit": "12",
@@ -72,9 +71,11 @@ def stand_ins(
         if key in settings or key.startswith(("dataset.path", "dataset.name", "dataset.columns")):
             continue
         if key == "dataset" and value != "probe":
-            changed += MY_TEXTS if command != "list" else ["dataset=texts"]
+            changed.append("dataset=texts")
         elif word in registry.corpora.targets():
             changed.append("texts")
+        elif word == "FOLDER":
+            changed.append("my_texts")
         elif value and (model := _model_in_place_of(key, value, named)):
             changed.append(f"{key}={model}")
         elif key == "model.input_length" and "model.base_url" not in named:
@@ -85,7 +86,7 @@ def stand_ins(
     if command == "run":
         changed += [f"{key}={value}" for key, value in settings.items()]
         if not named.keys() & {"dataset", "experiment"}:
-            changed += MY_TEXTS
+            changed.append("dataset=texts")
     return changed
 
 
