@@ -55,7 +55,7 @@ def test_runs_of_the_guides_are_planned(page: Path, server: str, typed: Typed) -
 def test_commands_of_the_guides_end_well(page: Path, server: str, typed: Typed) -> None:
     """Each command ends with 0, one after the other in one folder, with tiny trainings and texts."""
     settings = [f"{key}={value}" for key, value in TINY.items()]
-    assert typed("run", "-m", "model=lead,seal", **settings)[0] == 0
+    assert typed("run", "-m", "model=lead,seal", "dataset=texts", *settings)[0] == 0
     runs = [path.name for path in sorted(Path("results/runs/texts").glob("*/*"))]
     failed = []
     for words in commands_in(page.read_text(), BLOCK):

@@ -5,21 +5,23 @@ import shlex
 from collections.abc import Iterator, Mapping, Sequence
 from itertools import cycle
 from pathlib import Path
+from shutil import copyfile
 
 from longsumbench.core import registry
 from support.built_once import built_once
+from support.json_files import write_rows
 from support.tiny_causal import write_causal
 from support.tiny_encoders import write_encoder
 from support.tiny_gguf import write_twins
 from support.tiny_seq2seq import tiny_checkpoint
-from support.toys import write_jsonl
+from support.toys import example
 
 INLINE = re.compile(r"`longsumbench ([^`]+)`")
 BLOCK = re.compile(r"^ +(?:\$ )?(?:\w+=\S+ +)*(?:\.venv/bin/)?longsumbench +(.+)$", re.MULTILINE)
 # A run with these takes a second.
 TINY = {
     "dataset.limit": "12",
-    "decode.limit": "3",
+    "decode.limit": "4",
     "score.resamples": "100",
     "train.max_steps": "2",
     "train.eval_steps": "2",
@@ -43,9 +45,21 @@ def commands_in(text: str, *patterns: re.Pattern[str]) -> Iterator[list[str]]:
 
 def write_files(folder: Path) -> None:
     """Write the texts, outputs and prompts that guides name into a folder."""
-    test = write_jsonl(folder / "my_texts") / "test.jsonl"
+    (folder / "my_texts").mkdir()
+    for start, split in enumerate(("train", "validation", "test")):
+        examples = [example(12 * start + i, sentences=12) for i in range(12)]
+        rows = [
+            {
+                "id": one.id,
+                "document": " ".join(one.sentences()),
+                "summary": one.references[0][0],
+                "prediction": one.references[0][0],
+            }
+            for one in examples
+        ]
+        write_rows(folder / "my_texts" / f"{split}.jsonl", rows)
     for name in ("test.jsonl", "out.jsonl", "minutes.jsonl"):
-        (folder / name).write_text(test.read_text())
+        copyfile(folder / "my_texts" / "test.jsonl", folder / name)
     for name in ("paper.md", "paper.txt", "one.txt", "two.txt", "out.txt", "references.txt"):
         (folder / name).write_text("The harbour was closed in May.\nThe ships went to Hull.\n")
     (folder / "mine.yaml").write_text("user: 'Summarize this in {words} words: {document}'\n")
@@ -72,7 +86,7 @@ def stand_ins(
             continue
         if key == "dataset" and value != "probe":
             changed.append("dataset=texts")
-        elif word in registry.corpora.targets():
+        elif word in registry.corpora.targets() and word != "hub":  # also a format
             changed.append("texts")
         elif word == "FOLDER":
             changed.append("my_texts")
@@ -84,7 +98,13 @@ def stand_ins(
             word = re.sub(r"\b(?:[0-9a-f]{8,12}|36e2|c6f0|RUN|ID)\b", lambda _: next(run_ids), word)
             changed.append(re.sub(r"https?://[^\s',}]+", server, word))
     if command == "run":
-        changed += [f"{key}={value}" for key, value in settings.items()]
+        trains = named.get("model") != "prompt" or named.keys() & {
+            "model.lora_rank",
+            "model.tune_all",
+        }
+        for key, value in settings.items():
+            if trains or not key.startswith("train."):
+                changed.append(f"{key}={value}")
         if not named.keys() & {"dataset", "experiment"}:
             changed.append("dataset=texts")
     return changed
