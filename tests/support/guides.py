@@ -47,7 +47,7 @@ def write_files(folder: Path) -> None:
     """Write the texts, outputs and prompts that guides name into a folder."""
     (folder / "my_texts").mkdir()
     for start, split in enumerate(("train", "validation", "test")):
-        examples = [example(12 * start + i, sentences=12) for i in range(12)]
+        examples = [example(12 * start + i, sentences=40) for i in range(12)]
         rows = [
             {
                 "id": one.id,
@@ -113,7 +113,9 @@ def stand_ins(
 def _model_in_place_of(key: str, value: str, settings: Mapping[str, str]) -> object:
     """Return a tiny model for a setting that names one, else None."""
     if key in ("model.init", "model.rank_checkpoint", "encoder"):
-        return built_once("encoder of guides", write_encoder)
+        return built_once(
+            "encoder of guides", lambda folder: write_encoder(folder, max_position_embeddings=512)
+        )
     if key == "model.tokenizer" and value != "words":
         return tiny_checkpoint()
     if key != "model.checkpoint" or "model.base_url" in settings:
