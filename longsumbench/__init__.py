@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from longsumbench.sweeps.run import run, sweep
     from longsumbench.views.leaderboard import leaderboard, leaderboard_figure
 
-__version__ = "0.1.0"
+__version__ = "0.2.0"
 __all__ = [
     "agreement",
     "analyze",

@@ -2,10 +2,10 @@
 
 import re
 import shlex
-from collections.abc import Iterator
 from dataclasses import fields
 from pathlib import Path
 
+from support.guides import BLOCK, INLINE, commands_in
 from support.paths import ROOT
 
 from longsumbench.cli.main import parse_words
@@ -20,7 +20,6 @@ for folder in FOLDERS:
     PAGES += (path for path in ROOT.glob(f"{folder}/*.md") if path.name != "CHANGELOG.md")
 PAGES.sort()
 LINK = re.compile(r"\]\(([^)\s#:]+)(?:#[^)\s]*)?\)")
-COMMAND = re.compile(r"^ +(?:\w+=\S+ +)*longsumbench +(.+)$|`longsumbench ([^`]+)`", re.MULTILINE)
 SETTING = re.compile(
     r"\b(model|dataset|train|decode|score|ranker)\.([a-z_]\w*)\b(?![./])(?=[^`\n]*`)"
 )
@@ -45,16 +44,6 @@ ELSEWHERE = (
 GROUPS = {"model": registry.systems, "dataset": registry.corpora}
 
 
-def commands_in(text: str) -> Iterator[list[str]]:
-    """Yield the words of each command; what explains it, and what means something else, is left out."""
-    for found in COMMAND.finditer(text.replace("\\\n", " ")):
-        line = re.split(r" {2,}|\s#|\s(?:[|>]|>>)\s|; | && ", found[1] or found[2])[0]
-        if "…" not in line and "..." not in line and "[" not in line.partition("=")[0]:
-            words = shlex.split(line)
-            if len(words) > 1:  # a command's name alone is a heading
-                yield words
-
-
 def test_links_on_pages_lead_to_files() -> None:
     """Every relative link names a file or folder of the repository, so that it also works without the site."""
     for page in (*PAGES, ROOT / "CHANGELOG.md"):
@@ -76,7 +65,7 @@ def test_commands_on_pages_can_be_typed() -> None:
     """The parser takes every command with its flags, and every override is of a group or a setting that exists."""
     wrong = []
     for page in PAGES:
-        for words in commands_in(page.read_text()):
+        for words in commands_in(page.read_text(), BLOCK, INLINE):
             try:
                 options = parse_words(words)
                 for word in options.overrides if options.command == "run" else ():

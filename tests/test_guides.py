@@ -14,7 +14,7 @@ GUIDES = re.findall(
 )[:7]
 BLOCK = re.compile(r"^# .*\n((?:(?:    .*)?\n)+)")  # below the title
 # Pages whose first command needs only results/reference
-PUBLISHED = ("how-to/trust.md", "how-to/repeat-a-paper.md", "concepts/truncation.md")
+PUBLISHED = ("how-to/trust.md", "how-to/repeat-a-paper.md", "concepts/ledger.md")
 RUN_HERE = ("how-to/compare.md", "how-to/test-your-summarizer.md")
 
 
