@@ -18,12 +18,12 @@ PAGES.remove(ROOT / "docs" / "how-to" / "tiny-checkpoints.md")  # test_tiny_guid
 # What a command needs that no test has → how such a command is recognized.
 NEEDS = {
     "a hub": r"^push | me/|model/recipe=|dataset=hub",
-    "files of other people": r"PageSum/output|\.\./|tar\.xz|^agreement|trials|results/runs|again/|decoded",
+    "files of other people": r"PageSum/output|\.\./|tar\.xz|^agreement|trials|results/r|again/|decoded",
     "weights of a judge or metric": r"bertscore|judge|support|bert-large",
     "programs": r"my_tool|my_compactor|tools/bin|perl|node|torchrun",
     "another machine": r"slurm|--gpu",
-    "minutes": r"^run$|experiment=|optuna|^recommend",
-    "the guide's own texts": r"model=person|journal\.pone|--block|--matrix|global_attention",
+    "minutes": r"experiment=|optuna|^recommend|rank=.*lstm|train_length",
+    "the guide's own texts": r"model=person|journal\.pone|--block|--matrix|global_attention|--against|my_checkpoint|summaries$|command 0",
 }
 
 

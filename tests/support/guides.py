@@ -16,6 +16,7 @@ from support.tiny_gguf import write_twins
 from support.tiny_seq2seq import tiny_checkpoint
 from support.toys import example
 
+_LENGTHS = ("model.input_length", "model.page_length")
 INLINE = re.compile(r"`longsumbench ([^`]+)`")
 BLOCK = re.compile(r"^ +(?:\$ )?(?:\w+=\S+ +)*(?:\.venv/bin/)?longsumbench +(.+)$", re.MULTILINE)
 # A run with these takes a second.
@@ -51,6 +52,7 @@ def write_files(folder: Path) -> None:
         rows = [
             {
                 "id": one.id,
+                "title": "The harbour",
                 "document": " ".join(one.sentences()),
                 "summary": one.references[0][0],
                 "prediction": one.references[0][0],
@@ -92,7 +94,7 @@ def stand_ins(
             changed.append("my_texts")
         elif value and (model := _model_in_place_of(key, value, named)):
             changed.append(f"{key}={model}")
-        elif key == "model.input_length" and "model.base_url" not in named:
+        elif key in _LENGTHS and "model.base_url" not in named:
             continue  # more than the positions of the tiny models
         else:
             word = re.sub(r"\b(?:[0-9a-f]{8,12}|36e2|c6f0|RUN|ID)\b", lambda _: next(run_ids), word)
@@ -105,6 +107,8 @@ def stand_ins(
         for key, value in settings.items():
             if trains or not key.startswith("train."):
                 changed.append(f"{key}={value}")
+        if settings and named.get("model") == "prompt":
+            changed.append("model.decode_length=8")
         if not named.keys() & {"dataset", "experiment"}:
             changed.append("dataset=texts")
     return changed
@@ -117,11 +121,15 @@ def _model_in_place_of(key: str, value: str, settings: Mapping[str, str]) -> obj
             "encoder of guides", lambda folder: write_encoder(folder, max_position_embeddings=512)
         )
     if key == "model.tokenizer" and value != "words":
-        return tiny_checkpoint()
+        return _tiny_causal()
     if key != "model.checkpoint" or "model.base_url" in settings:
         return None
     if value.endswith(".gguf"):
         return built_once("gguf of guides", write_twins) / "twin.gguf"
     if settings.get("model") == "seq2seq":
         return tiny_checkpoint()
+    return _tiny_causal()
+
+
+def _tiny_causal() -> Path:
     return built_once("causal of guides", lambda folder: write_causal(folder, positions=4096))
