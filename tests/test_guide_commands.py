@@ -23,8 +23,8 @@ NEEDS = {
     "programs": r"my_tool|my_compactor|tools/bin|perl|node|torchrun",
     "another machine": r"slurm|--gpu",
     "minutes": r"experiment=|optuna|^recommend|rank=.*lstm|train_length",
-    "the guide's own texts": r"model=person|journal\.pone|--block|--matrix|global_attention",
-    "the guide's own runs": r"--against|my_checkpoint|summaries$|command 0",
+    "the guide's own texts and runs": r"model=person|journal\.pone|global_attention|my_checkpoint|summaries$|command 0",
+    "several runs": r"--block|--matrix|--against",
 }
 
 
