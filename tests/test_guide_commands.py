@@ -20,9 +20,9 @@ NEEDS = {
     "a hub": r"^push | me/|model/recipe=|dataset=hub",
     "files of other people": r"PageSum/output|\.\./|tar\.xz|^agreement|trials|results/r|again/|decoded",
     "weights of a judge or metric": r"bertscore|judge|support|bert-large",
-    "programs": r"my_tool|my_compactor|tools/bin|perl|node|torchrun",
+    "programs": r"my_tool|last\b|my_compactor|tools/bin|perl|node|torchrun",
     "another machine": r"slurm|--gpu",
-    "minutes": r"experiment=|optuna|^recommend|rank=.*lstm|train_length",
+    "minutes": r"^run model\.(?:checkpoint|engine)=|^paper (?!list|.*--no-run)|experiment=|optuna|^recommend|rank=.*lstm|train_length",
     "the guide's own texts and runs": r"model=person|journal\.pone|global_attention|my_checkpoint|summaries$|command 0",
     "several runs": r"--block|--matrix|--against",
 }

@@ -9,6 +9,7 @@ With one reference, mode `google` equals `rouge_score` 0.1.2 to the last bit, an
 from collections import Counter, defaultdict
 from collections.abc import Callable, Hashable, Iterable, Sequence
 from contextlib import suppress
+from functools import cached_property
 from itertools import count
 from operator import attrgetter
 from threading import Lock
@@ -39,6 +40,7 @@ _LSUM = "rougeLsum"
 _TEXT_TYPES = (*(f"rouge{n}" for n in range(1, 10)), "rougeL", _LSUM)  # of `rouge_score`
 
 _Text = Sequence[str]  # sentences
+_CountOverlap = Callable[[list[int], list[int], int], Overlap]
 _Ids = defaultdict[Hashable, int]
 # a text's tokens: as one sequence, and by sentences; 0 ends each
 _Numbered = tuple[list[int], list[int]]
@@ -85,7 +87,12 @@ class SuiteScorer:
         self._tokenize = named_tokenizer(self.tokenizer, self.mode)
         self.stemmer, stem_word = _stemmer(scoring)
         self._vocabulary = Vocabulary(stem_word)
-        self._overlap = _overlap_function(kernels)
+        check_choice("kernels", kernels, _KERNELS)
+
+    @cached_property
+    def _overlap(self) -> _CountOverlap:
+        # Numba is loaded by the first text: many commands only check settings.
+        return _overlap_function(self._arguments[1])
 
     def score(self, prediction: _Text, references: Sequence[_Text]) -> dict[str, Score]:
         """Score a prediction against its references.
@@ -244,12 +251,11 @@ def _stemmer(scoring: Scoring) -> tuple[str, stemmers.Stem | None]:
     return f"perl-porter+wordnet-{exceptions.version}", stemmers.perl_stem(exceptions)
 
 
-def _overlap_function(kernels: str) -> Callable[[list[int], list[int], int], Overlap]:
+def _overlap_function(kernels: str) -> _CountOverlap:
     """Return the function that counts the overlap.
 
     Numba may be missing, incompatible with the installed numpy, or have no folder for its cache (a RuntimeError).
     """
-    check_choice("kernels", kernels, _KERNELS)
     if kernels == "auto":
         with suppress(ImportError, RuntimeError):
             from longsumbench.rouge.kernels import Kernels
