@@ -22,7 +22,8 @@ NEEDS = {
     "weights of a judge or metric": r"bertscore|judge|support|bert-large",
     "programs": r"my_tool|last\b|my_compactor|tools/bin|perl|node|torchrun",
     "another machine": r"slurm|--gpu",
-    "minutes": r"^run model\.(?:checkpoint|engine)=|^paper (?!list|.*--no-run)|experiment=|optuna|^recommend|rank=.*lstm|train_length",
+    "minutes": r"^paper (?!list|.*--no-run)|experiment=|optuna|^recommend|rank=.*lstm|train_length",
+    "minutes, of the first command": r"^run model\.(?:checkpoint|engine)=",
     "the guide's own texts and runs": r"model=person|journal\.pone|global_attention|my_checkpoint|summaries$|command 0",
     "several runs": r"--block|--matrix|--against",
 }
