@@ -20,7 +20,7 @@ NEEDS = {
     "a hub": r"^push | me/|model/recipe=|dataset=hub",
     "files of other people": r"PageSum/output|\.\./|tar\.xz|^agreement|trials|results/r|again/|decoded",
     "weights of a judge or metric": r"bertscore|judge|support|bert-large",
-    "programs": r"my_tool|last\b|my_compactor|tools/bin|perl|node|torchrun",
+    "programs": r"my_tool|last\b|my_compactor|tools/bin|command=.?perl|command=.?node|torchrun",
     "another machine": r"slurm|--gpu",
     "minutes": r"^paper (?!list|.*--no-run)|experiment=|optuna|^recommend|rank=.*lstm|train_length",
     "minutes, of the first command": r"^run model\.(?:checkpoint|engine)=",
@@ -45,7 +45,7 @@ def need_of(words: list[str]) -> str | None:
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: page.stem)
 def test_runs_of_the_guides_are_planned(page: Path, server: str, typed: Typed) -> None:
-    """The settings of each run are known, have values that go together, and make points."""
+    """The settings of each run are known, have values that go together, and make runs."""
     for words in commands_in(page.read_text(), BLOCK):
         if words[0] == "run" and not {"--estimate", "--config"} & {*words} and not need_of(words):
             code, _, err = typed(*stand_ins(words, ["a"], server, {}), "--show")

@@ -3,11 +3,13 @@
 words --plan_comparison--> launches --run_comparison--> the screen of `longsumbench.views.first_screen`
 """
 
+import logging
 import os
 import sys
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 
+from longsumbench.errors import UsageError
 from longsumbench.formatting import escape_lines
 from longsumbench.leaderboards.seed_groups import group_by_seed
 from longsumbench.leaderboards.significance import ComparableRows, judge_rows, read_all_scores
@@ -23,6 +25,7 @@ from longsumbench.views import first_screen
 from longsumbench.views.leaderboard import update_table
 from longsumbench.views.tables import wrap_text
 
+_log = logging.getLogger(__name__)
 _ON_PAPERS = ("experiment=first-text", "hydra/launcher=joblib")
 _ON_REPORTS = ("experiment=first-probe",)  # run with the papers' launcher
 _LANGUAGE_MODEL = (
@@ -50,9 +53,14 @@ def plan_comparison(
         UsageError: a word is invalid.
         EnvironmentProblem: the papers or the language model are missing.
     """
-    named = os.environ.get(_VARIABLE)
-    if named and not words:
-        words = format_overrides({"model.checkpoint": named})
+    checkpoint = os.environ.get(_VARIABLE)
+    if checkpoint and not words:
+        words = format_overrides({"model.checkpoint": checkpoint})
+        _log.info("%s is set: %s is added", _VARIABLE, words[0])
+    for word in words:
+        key, _, value = word.partition("=")
+        if "," in value and key != "model.reading":
+            raise UsageError(f"{word}: here, only model.reading may have several values")
     few = [_FEW_PAPERS] if words else []
     papers = plan_launch([*_ON_PAPERS, *few], True, None, command, probe)
     reports = plan_launch(_ON_REPORTS, True, None, command, probe)
@@ -81,7 +89,9 @@ def run_comparison(launches: Sequence[Launch], show: Callable[[str], None]) -> N
     results = Results.at(points[0].config.results_dir)
     if any(point.carried_out for point in extracts):
         early = first_screen.describe_papers(_judge(results, runs, PAPERS))
-        later = "Without training, so far. Now small systems are trained; that takes minutes:"
+        later = "Without training, so far. Now small systems are trained; that takes minutes."
+        if others:
+            later += " Then the language model writes, which may take longer:"
         print(escape_lines(f"{early}\n\n{wrap_text(later)}"), file=sys.stderr)
     started = [replace(first, points=trained), *others]
     for launch in started:
@@ -123,7 +133,7 @@ def _describe_all(results: Results, runs: Sequence[RunRecord]) -> str:
     ]
     if any(run.key.dataset == REPORTS for run in runs):
         reports = _judge(results, runs, REPORTS).rows
-        heading = "PLANTED FACTS: which reach the summary, and from where?"
+        heading = wrap_text("PLANTED FACTS: which reach the summary, and from where?")
         parts += [heading, first_screen.describe_fact_rows(reports)]
     parts += ["NEXT", first_screen.describe_next()]
     return "\n\n".join(part for part in parts if part)

@@ -107,12 +107,17 @@ def _execute(options: Namespace) -> None:
             launch.start()
 
 
+# The words that a comparison with a language model may have
+_OF_MODELS = ("model.", "device=", "decode.batch_size=")
+
+
 def _compares(options: Namespace) -> bool:
     """Return True if the words name nothing but a language model."""
-    words, checkpoint = options.overrides, "model.checkpoint="
-    names_model = any(word.startswith(checkpoint) for word in words)
-    only_model = names_model and all(word.startswith("model.") for word in words)
-    return (not words or only_model) and not (options.config or options.multirun)
+    words = options.overrides
+    names_model = any(word.startswith("model.checkpoint=") for word in words)
+    only_model = names_model and all(word.startswith(_OF_MODELS) for word in words)
+    is_plain = not (options.config or options.config_dir or options.multirun)
+    return is_plain and (not words or only_model)
 
 
 run_command = Command(

@@ -117,7 +117,7 @@ def _scatter(shown: ShownBlock, quantity: _Quantity) -> Scatter | None:
             name = f"{name[: _LONGEST_NAME - 1]}…"
         points.append(NamedPoint(row, x_of(value), y_of(scores[place]), name))
     ticks = axis_ticks(math.exp(left), math.exp(right), _POWERS)
-    x_ticks = [(x_of(math.log(tick)), f"{tick:,g}{quantity.unit}") for tick in ticks]
+    x_ticks = [(x_of(math.log(tick)), f"{tick:,.10g}{quantity.unit}") for tick in ticks]
     y_ticks = [(y_of(score), f"{score:.4g}") for score in axis_ticks(low, high)]
     rows = f"{len(values)} of {len(ranked)} rows"
     title = f"{heading_of(shown.ranked_by)} against {quantity.name}, {rows}"

@@ -209,13 +209,13 @@ def _leads(
     sentences: list[str] = []
     for row in rivals:
         subject = "It" if sentences else ranked[0].label
-        rival = f"{row.label}, the best baseline," if row in baselines else row.label
+        rival = f"{row.label}, the best baseline" if row in baselines else row.label
         mean, low, high = differences[row.group.key]
         judged = comparable.tests.differences.get((row.group.key, name))
         outcome = judged.outcome if judged else "not tested"
         interval = f" ({format_interval(-high, -low, '.1f')})" if judged else ""
         interval = interval.replace("-", "−")
-        lead = f"{subject} is ahead of {rival} by {-mean:.1f} in {heading_of(name)}{interval}"
+        lead = f"{subject} has {abs(mean):.1f} more {heading_of(name)} than {rival}{interval}"
         sentences.append(f"{lead}: {_OUTCOME_TEXTS.get(outcome, outcome)}.")
     return sentences
 

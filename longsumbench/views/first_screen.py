@@ -2,10 +2,9 @@
 
     comparable runs on papers --describe_papers--> a table, and one sentence on who is ahead
     summaries of one paper --set_side_by_side--> columns of text
-    runs on planted facts --describe_facts--> a sentence for each system
+    runs on planted facts --describe_fact_rows--> a table, and a sentence for each system
 
-Who is ahead is what the tests of the table decide (`judge_differences`). Of facts, two numbers differ if their 95 %
-intervals do not meet.
+Who is ahead is what the tests of the table decide (`judge_differences`).
 """
 
 import textwrap
@@ -30,7 +29,7 @@ OPENING = (
     "longsumbench compares summarizers of long texts: on the same texts, with the same scores, and with a test before one is"
     " called better. Two small comparisons, made here:"
 )
-_WRITES = {  # model → what its summary is
+_SUMMARIES = {  # model → what its summary is
     "lead": "the first words of the paper",
     "random": "sentences drawn at random",
     "lexrank": "sentences most like all others",
@@ -104,8 +103,10 @@ def name_of(row: SeedGroup) -> str:
 def describe_summary(row: SeedGroup) -> str:
     """Say what the summaries of a system are."""
     run = row.first
-    text = _LANGUAGE_MODEL.get(str(run.config.model.get("reading"))) or _WRITES[run.key.model]
-    trained = f"{format_count(run.train_examples or 0, 'other paper')}"
+    reading = run.config.model.get("reading")
+    other_reading = f"written by {{model}}, with model.reading={reading}"
+    text = _LANGUAGE_MODEL.get(reading, other_reading) if reading else _SUMMARIES[run.key.model]
+    trained = format_count(run.train_examples or 0, "other paper")
     times = f" (mean of {len(row.runs)} trainings)" if len(row.runs) > 1 else ""
     model = checkpoint_name(run.system.checkpoint or "")
     return text.format(papers=trained, model=model) + times
@@ -160,7 +161,9 @@ def describe_reservations(comparable: ComparableRows) -> str:
     oracles = [row for row in comparable.rows if row.first.oracle]
     parts = []
     if oracles:
-        parts.append(f"Not compared: {_join(oracles)}, which know what no summarizer may know.")
+        parts.append(
+            f"Not compared, because they know what no summarizer may know: {_join(oracles)}."
+        )
     return " ".join(filter(None, [*parts, describe_unlearned(comparable.rows)]))
 
 
@@ -194,8 +197,11 @@ def describe_fact_rows(rows: Sequence[SeedGroup]) -> str:
         " right, of 100. ±: half of the 95 % interval.",
     ]
     if chance:
-        texts[-1] += f" A guess is right in {chance.mean:.0f} of 100."
-    if any(row.one_seed for row in rows):
+        texts[-1] += (
+            f" A guess among all firms is right in {chance.mean:.0f} of 100; for facts in two places, one between the two"
+            " bids in 50."
+        )
+    if all(row.one_seed for row in rows):
         texts[-1] += " Each was trained once: another training may give other numbers."
     lines = []
     for row in rows:

@@ -80,7 +80,7 @@ def test_what_is_not_compared_has_its_reason() -> None:
     unlearned = row(record("ea", 20, fit=TRAINED), Learned(NOT_LEARNED, "gains nothing"))
     rows = (unlearned, row(record("oracle", 50, oracle=True)))
     assert first_screen.describe_reservations(ComparableRows(rows)) == (
-        "Not compared: oracle, which know what no summarizer may know. Not ranked: ea (not learned: gains nothing)."
+        "Not compared, because they know what no summarizer may know: oracle. Not ranked: ea (not learned: gains nothing)."
     )
 
 
@@ -167,7 +167,8 @@ def test_reports_are_explained_with_their_numbers(
     assert max(map(len, lines.splitlines())) <= columns
     text = " ".join(lines.split())
     assert text.startswith("20 made-up reports of")
-    assert "A guess is right in 4 of 100. Each was trained once" in text
+    assert "A guess among all firms is right in 4 of 100; for facts in two places" in text
+    assert "in 50. Each was trained once" in text
     assert re.search(r"90 ±\d 70 ±\d 50 ±\d", text)
     again = row(record("seal", 80, measures=measured({PLANTED: 80.0})))
     assert "trained once" not in first_screen.describe_fact_rows([again])
