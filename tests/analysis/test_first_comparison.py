@@ -36,3 +36,16 @@ def test_the_first_command_answers_and_answers_again(
     assert "\nprompt:beginning " in prompted
     assert "\nprompt:select " in prompted
     assert "written by tiny" in prompted
+
+
+@pytest.mark.usefixtures("here")
+def test_a_language_model_of_the_environment_is_named(
+    run_command: Command, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Who did not type the setting reads where it is from; two models at once have no names to tell them apart."""
+    monkeypatch.setenv("LONGSUMBENCH_MODEL", "missing.gguf")
+    printed = run_command(2, "run").err
+    assert "LONGSUMBENCH_MODEL is set: model.checkpoint=missing.gguf is added" in printed
+    assert "there is no such file" in printed
+    several = run_command(2, "run", "model.checkpoint=a,b").err
+    assert "only model.reading may have several values" in several

@@ -106,6 +106,14 @@ def test_the_table_fits_the_terminal(columns: int, monkeypatch: pytest.MonkeyPat
         assert "trained here on 60 other papers" in words
 
 
+def test_any_reading_of_a_language_model_has_a_name() -> None:
+    """Also one that the comparison does not choose itself."""
+    stages = {"model": {"reading": "stages"}}
+    of_model = row(record("prompt", 41, config=stages, system={"checkpoint": "tiny.gguf"}))
+    text = first_screen.describe_summary(of_model)
+    assert text == "written by tiny.gguf, with model.reading=stages"
+
+
 def test_texts_stand_side_by_side(monkeypatch: pytest.MonkeyPatch) -> None:
     """Two columns in a terminal of 43: long texts are cut, an odd one stands alone, control characters are shown."""
     monkeypatch.setenv("COLUMNS", "43")
