@@ -37,6 +37,8 @@ _LANGUAGE_MODEL = (
     "model.input_length=1024",  # of a paper of 5,000 tokens or more; minutes, with a small model
     "model.decode_length=256",
 )
+# Small models repeat themselves. A server has settings of its own
+_IN_THIS_PROCESS = "decode.no_repeat_ngram=4"
 # With a language model, which is slow without a GPU, all systems summarize so many papers
 _FEW_PAPERS = "decode.limit=20"
 _VARIABLE = "LONGSUMBENCH_MODEL"  # names a language model, as model.checkpoint does
@@ -68,6 +70,8 @@ def plan_comparison(
     if words:
         typed_keys = {word.partition("=")[0] for word in words}
         defaults = [word for word in _LANGUAGE_MODEL if word.partition("=")[0] not in typed_keys]
+        if "model.engine=api" not in words:
+            defaults.append(_IN_THIS_PROCESS)
         words = [*defaults, *few, *words]
         launches.append(plan_launch(words, True, None, command, probe))
     return launches

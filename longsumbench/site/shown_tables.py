@@ -4,6 +4,7 @@ Begin with `show_block`.
 """
 
 import math
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -120,7 +121,10 @@ def show_block(comparable: ComparableRows, table: Sequence[ComparableRows]) -> S
 
 
 def unlike_settings(rows: Sequence[SeedGroup]) -> dict[str, str]:
-    """Return key of a row → the settings in which it differs from other rows of its model; a model's only row has none."""
+    """Return key of a row → the settings in which it differs from other rows of its model; a model's only row has none.
+
+    The setting with the most values comes first.
+    """
     by_model: dict[str, list[SeedGroup]] = {}
     for row in rows:
         by_model.setdefault(row.first.key.model, []).append(row)
@@ -128,9 +132,17 @@ def unlike_settings(rows: Sequence[SeedGroup]) -> dict[str, str]:
     for groups in by_model.values():
         settings = [group.table_settings or group.settings for group in groups]
         shared = set.intersection(*map(set, settings))
+        num_values = Counter(map(_name_of_setting, set().union(*settings)))
         for group, parts in zip(groups, settings, strict=True):
-            texts[group.key] = ", ".join(part for part in parts if part not in shared)
+            unlike = [part for part in parts if part not in shared]
+            unlike.sort(key=lambda part: -num_values[_name_of_setting(part)])
+            texts[group.key] = ", ".join(unlike)
     return texts
+
+
+def _name_of_setting(text: str) -> str:
+    """Return the name in "name=value"."""
+    return text.partition("=")[0]
 
 
 def axis_ticks(low: float, high: float, marks: Sequence[float] = ()) -> list[float]:

@@ -164,7 +164,7 @@ def describe_reservations(comparable: ComparableRows) -> str:
         parts.append(
             f"Not compared, because they know what no summarizer may know: {_join(oracles)}."
         )
-    return " ".join(filter(None, [*parts, describe_unlearned(comparable.rows)]))
+    return " ".join(filter(None, [*parts, describe_unlearned(comparable.rows, name_of)]))
 
 
 def set_side_by_side(texts: Sequence[tuple[str, str]]) -> str:

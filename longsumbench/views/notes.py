@@ -4,7 +4,8 @@ A function whose sentence does not apply returns an empty text.
 """
 
 import math
-from collections.abc import Collection, Iterable, Sequence, Set
+from collections.abc import Callable, Collection, Iterable, Sequence, Set
+from operator import attrgetter
 
 from longsumbench.cache.hub import checkpoint_name
 from longsumbench.core import Recipe, names_deciding
@@ -262,16 +263,18 @@ def describe_equal(rows: Sequence[SeedGroup]) -> str:
     return _list_names("Equal outputs", equal, "; ")
 
 
-def describe_unlearned(rows: Sequence[SeedGroup]) -> str:
+def describe_unlearned(
+    rows: Sequence[SeedGroup], name_of: Callable[[SeedGroup], str] = attrgetter("label")
+) -> str:
     """Name the rows that are not ranked because they did not learn, and those of which that is not known or shown."""
     unranked, doubtful = [], []
     for row in rows:
         learned = row.learned
         if learned.word in (UNKNOWN, NOT_SHOWN):
-            doubtful.append(f"{row.label} ({learned.reason})")
+            doubtful.append(f"{name_of(row)} ({learned.reason})")
         elif learned.word in NEVER_RANKED:
             why = "" if learned.word == NOT_RANKED else f"{learned.word}: "
-            unranked.append(f"{row.label} ({why}{learned.reason})")
+            unranked.append(f"{name_of(row)} ({why}{learned.reason})")
     start = "Ranked, although it is not known whether outputs depend on their sources"
     return join(
         _list_names("Not ranked", unranked, "; "),

@@ -124,6 +124,19 @@ def test_a_card_shows_the_settings_in_which_rows_differ() -> None:
     }
 
 
+def test_the_setting_with_the_most_values_comes_first() -> None:
+    """It tells rows apart where there is room for one setting: of readings, not of batches."""
+    variants = [
+        "batch_size=8,reading=ends",
+        "batch_size=8,reading=pages",
+        "batch_size=4,reading=whole",
+    ]
+    runs = [record("prompt", 40, run_id=f"r{place}", variant=variants[place]) for place in range(3)]
+    texts = unlike_settings(comparable_rows(runs)[0].rows)
+    assert texts["r0"] == "reading=ends, batch_size=8"
+    assert texts["r2"] == "reading=whole, batch_size=4"
+
+
 @pytest.mark.parametrize(
     ("low", "high", "marks", "ticks"),
     [
