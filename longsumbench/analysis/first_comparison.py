@@ -86,13 +86,13 @@ def run_comparison(launches: Sequence[Launch], show: Callable[[str], None]) -> N
     """
     first, *others = launches
     learning = ["train" in point.config.model.decided_by for point in first.points]
-    points = [_named(point, first.command) for point in first.points]
+    points = [_name_point(point, first.command) for point in first.points]
     extracts = [point for point, learns in zip(points, learning, strict=True) if not learns]
     trained = [point for point, learns in zip(points, learning, strict=True) if learns]
     runs = [run_point(point) for point in extracts]
     results = Results.at(points[0].config.results_dir)
     if any(point.carried_out for point in extracts):
-        early = first_screen.describe_papers(_judge(results, runs, PAPERS))
+        early = first_screen.describe_papers(_judge_dataset(results, runs, PAPERS))
         later = "Without training, so far. Now small systems are trained; that takes minutes."
         if others:
             later += " Then the language model writes, which may take longer:"
@@ -108,14 +108,14 @@ def run_comparison(launches: Sequence[Launch], show: Callable[[str], None]) -> N
         launch.check_failed()
 
 
-def _named(point: Point, command: tuple[str, ...]) -> Point:
+def _name_point(point: Point, command: tuple[str, ...]) -> Point:
     """Return a point with a name for people who do not know its settings."""
     config = point.config
     name = f"{config.model.name} on {config.dataset.name}, seed {config.seed}"
     return replace(point, name=name, command=command, quiet=True)
 
 
-def _judge(results: Results, runs: Sequence[RunRecord], dataset: str) -> ComparableRows:
+def _judge_dataset(results: Results, runs: Sequence[RunRecord], dataset: str) -> ComparableRows:
     """Return the runs on a dataset as one block of rows, which also has language models."""
     selected = [run for run in runs if run.key.dataset == dataset]
     scores = read_all_scores(results, selected)
@@ -123,7 +123,7 @@ def _judge(results: Results, runs: Sequence[RunRecord], dataset: str) -> Compara
 
 
 def _describe_all(results: Results, runs: Sequence[RunRecord]) -> str:
-    papers = _judge(results, runs, PAPERS)
+    papers = _judge_dataset(results, runs, PAPERS)
     count = papers.rows[0].first.evaluation.n
     parts = [
         wrap_text(first_screen.OPENING),
@@ -136,7 +136,7 @@ def _describe_all(results: Results, runs: Sequence[RunRecord]) -> str:
         _describe_paper(results, papers),
     ]
     if any(run.key.dataset == REPORTS for run in runs):
-        reports = _judge(results, runs, REPORTS).rows
+        reports = _judge_dataset(results, runs, REPORTS).rows
         heading = wrap_text("PLANTED FACTS: which reach the summary, and from where?")
         parts += [heading, first_screen.describe_fact_rows(reports)]
     parts += ["NEXT", first_screen.describe_next()]

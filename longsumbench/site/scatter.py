@@ -22,7 +22,7 @@ _MARGIN = 24  # between the outermost points and the ends of the axes
 _SHOWN_ROWS, _FEWEST_ROWS = 24, 3
 _LEAST_RANGE = math.log(1.1)  # of the horizontal axis
 _POWERS = [10.0**power for power in range(-4, 8)]
-_MOST_LINES = 12  # between a point and its name
+_MOST_NAME_LINES = 12  # between a point and its name
 
 
 @dataclass(frozen=True)
@@ -152,7 +152,7 @@ def _name_points(points: Sequence[NamedPoint], height: float) -> list[NamedPoint
 
 def _name_places(point: NamedPoint) -> Iterator[NamedPoint]:
     """Yield a point with its name at all places that it may have, the nearest first."""
-    for lines in range(_MOST_LINES + 1):
+    for lines in range(_MOST_NAME_LINES + 1):
         gap = _NAME_GAP + 4 * lines
         for y in (point.y - lines * _NAME_HEIGHT, point.y + lines * _NAME_HEIGHT):
             for x, anchor in (

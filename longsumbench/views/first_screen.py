@@ -29,7 +29,7 @@ OPENING = (
     "longsumbench compares summarizers of long texts: on the same texts, with the same scores, and with a test before one is"
     " called better. Two small comparisons, made here:"
 )
-_SUMMARIES = {  # model → what its summary is
+_SUMMARY_OF = {  # model → what its summary is
     "lead": "the first words of the paper",
     "random": "sentences drawn at random",
     "lexrank": "sentences most like all others",
@@ -38,7 +38,7 @@ _SUMMARIES = {  # model → what its summary is
     "oracle": "sentences most like the abstract, which it alone sees: about the most that copying can reach",
     "highlights": "sentences that experts marked",
 }
-_LANGUAGE_MODEL = {  # reading → what the summary is
+_WRITTEN_FROM = {  # reading → what the summary is
     "beginning": "written by {model}, which reads the beginning",
     "select": "written by {model}, which reads selected passages",
 }
@@ -55,13 +55,13 @@ _AMOUNTS = {
     10: "some facts",
     0: "hardly any fact",
 }  # from so many of 100
-_PLACES = {  # kind of fact → its heading, and how a sentence names it
+_FACT_PLACES = {  # kind of fact → its heading, and how a sentence names it
     "single": ("one\nplace", "in one place"),
     "relayed": ("link\nsaid", "in two places with the link said"),
     "silent": ("link\nunsaid", "in two places with the link unsaid"),
 }
-_GAP = " │ "  # between two columns of text
-_MOST_LINES = 7  # of a summary
+_COLUMN_GAP = " │ "  # between two columns of text
+_SUMMARY_LINES = 7  # of a summary
 _WIDEST = 120  # columns
 _NEXT = {  # question → command
     "Which system for your texts? A file or folder of texts and their reference summaries; minutes:": (
@@ -105,7 +105,7 @@ def describe_summary(row: SeedGroup) -> str:
     run = row.first
     reading = run.config.model.get("reading")
     other_reading = f"written by {{model}}, with model.reading={reading}"
-    text = _LANGUAGE_MODEL.get(reading, other_reading) if reading else _SUMMARIES[run.key.model]
+    text = _WRITTEN_FROM.get(reading, other_reading) if reading else _SUMMARY_OF[run.key.model]
     trained = format_count(run.train_examples or 0, "other paper")
     times = f" (mean of {len(row.runs)} trainings)" if len(row.runs) > 1 else ""
     model = checkpoint_name(run.system.checkpoint or "")
@@ -169,16 +169,18 @@ def describe_reservations(comparable: ComparableRows) -> str:
 
 def set_side_by_side(texts: Sequence[tuple[str, str]]) -> str:
     """Return texts under their headings, two side by side, each cut to a few lines; as wide as the terminal."""
-    width = (min(terminal_width(), _WIDEST) - len(_GAP)) // 2
+    width = (min(terminal_width(), _WIDEST) - len(_COLUMN_GAP)) // 2
     columns: list[list[str]] = []
     for heading, text in texts:
-        wrapped = textwrap.wrap(escape_line(text), width, max_lines=_MOST_LINES, placeholder=" …")
+        wrapped = textwrap.wrap(
+            escape_line(text), width, max_lines=_SUMMARY_LINES, placeholder=" …"
+        )
         columns.append([textwrap.shorten(heading, width, placeholder=" …"), *wrapped])
     blocks = []
     columns += [[]] * (len(columns) % 2)
     for left, right in zip(columns[::2], columns[1::2], strict=True):
         pairs = zip_longest(left, right, fillvalue="")
-        lines = [f"{before:{width}}{_GAP}{after}".rstrip() for before, after in pairs]
+        lines = [f"{before:{width}}{_COLUMN_GAP}{after}".rstrip() for before, after in pairs]
         blocks.append("\n".join(lines))
     return "\n\n".join(blocks)
 
@@ -205,10 +207,10 @@ def describe_fact_rows(rows: Sequence[SeedGroup]) -> str:
         texts[-1] += " Each was trained once: another training may give other numbers."
     lines = []
     for row in rows:
-        cells = [_with_error(row.numbers.get(f"{PLANTED}_{kind}")) for kind in _PLACES]
+        cells = [_with_error(row.numbers.get(f"{PLANTED}_{kind}")) for kind in _FACT_PLACES]
         model = row.first.key.model
         lines.append([model, _READS[model], *cells])
-    headings = [heading for heading, _ in _PLACES.values()]
+    headings = [heading for heading, _ in _FACT_PLACES.values()]
     table = Block("", (), ("system", "what it reads", *headings), "llrrr", lines)
     sentences = [describe_facts(row) for row in rows]
     paragraphs = [*map(wrap_text, texts), "", terminal_block(table), "", *map(wrap_text, sentences)]
@@ -229,7 +231,7 @@ def describe_facts(row: SeedGroup) -> str:
             " reading."
         )
     parts = []
-    for kind, (_, words) in _PLACES.items():
+    for kind, (_, words) in _FACT_PLACES.items():
         if number := row.numbers.get(f"{PLANTED}_{kind}"):
             parts.append(f"{_amount(number.mean)} {words}")
     return f"{model} states right: {'; '.join(parts)}."
