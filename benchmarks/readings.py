@@ -14,7 +14,7 @@ the documents have that many planted facts, and the model is asked to keep them.
 import argparse
 import subprocess
 import sys
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import chain
 from pathlib import Path
@@ -261,14 +261,11 @@ def front_tables(block: ComparableRows) -> list[Table]:
 
 def front_sentence(block: ComparableRows, scores: ScoresOfRuns) -> str:
     """Return which of FRONT_ROWS a test tells from the best reading, and which not."""
-    best, lists = compare_with_best(block, scores)
-    named = {}
-    for kind, labels in lists.items():
-        front = [label for label in labels.split(", ") if label in FRONT_ROWS]
-        named[kind] = ", ".join(front) or "none"
+    best, lists = compare_with_best(block, scores, FRONT_ROWS)
+    untested = "" if lists["untested"] == "none" else f" Not tested: {lists['untested']}."
     return (
-        f"{label_of(best)} is above {named['below']}; {named['above']} is above it."
-        f" From {named['alike']}, no difference is shown"
+        f"{label_of(best)} is above {lists['below']}; {lists['above']} is above it.{untested}"
+        f" From {lists['alike']}, no difference is shown"
     )
 
 
@@ -331,7 +328,7 @@ def sentence_of(name: str, block: ComparableRows, scores: ScoresOfRuns) -> str:
 
 
 def compare_with_best(
-    block: ComparableRows, scores: ScoresOfRuns
+    block: ComparableRows, scores: ScoresOfRuns, shown: Collection[str] | None = None
 ) -> tuple[SeedGroup, dict[str, str]]:
     """Return the best reading, and the lists of `sort_by_test` of all other rows but the oracle.
 
@@ -342,11 +339,16 @@ def compare_with_best(
     score = best.first.evaluation.ranked_by
     others = [row for row in rows if row.key != best.key]
     pairs = [(label_of(row), compare_groups(row, best, score, scores)) for row in others]
-    return best, sort_by_test(pairs)
+    return best, sort_by_test(pairs, shown)
 
 
-def sort_by_test(pairs: Sequence[tuple[str, PairDifference | None]]) -> dict[str, str]:
-    """Sort the labels of differences by what a test says: below, above, alike or untested → labels, or "none"."""
+def sort_by_test(
+    pairs: Sequence[tuple[str, PairDifference | None]], shown: Collection[str] | None = None
+) -> dict[str, str]:
+    """Sort the labels of differences by what a test says: below, above, alike or untested → labels, or "none".
+
+    With `shown`, all are tested together, and only these labels are returned.
+    """
     labels: dict[str, list[str]] = {"below": [], "above": [], "alike": [], "untested": []}
     tested = {place: pair for place, (_, pair) in enumerate(pairs) if pair is not None}
     judged = judge_differences(tested)
@@ -356,7 +358,8 @@ def sort_by_test(pairs: Sequence[tuple[str, PairDifference | None]]) -> dict[str
             kind = "above" if difference.mean > 0 else "below"
         elif difference is not None and difference.outcome == UNDISTINGUISHED:
             kind = "alike"
-        labels[kind].append(label)
+        if shown is None or label in shown:
+            labels[kind].append(label)
     return {kind: ", ".join(names) or "none" for kind, names in labels.items()}
 
 
