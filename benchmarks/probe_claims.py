@@ -521,7 +521,7 @@ def seal_sentences(runs: Runs) -> list[tuple[str, str]]:
         (PROBE, f"{mean(runs[SEAL_128], SINGLE)} against {mean(runs[EA_128], SINGLE)} %"),
         (
             "README.md",
-            f"{mean(runs[SEAL_128], SINGLE)} % of the facts right that stand in one place; EA, which selects as many"
+            f"{mean(runs[SEAL_128], SINGLE)} % of the facts right that are in one place; EA, which selects as many"
             f" tokens once, {mean(runs[EA_128], SINGLE)} %",
         ),
         (PROBE, f"of all facts, {mean(runs[SEAL_128], ALL)} against {mean(runs[EA_128], ALL)} %"),

@@ -337,8 +337,8 @@ def compare_with_best(
     rows = [row for row in block.rows if not row.first.oracle]
     best = next(row for row in rows if row.first.key.model == "prompt")
     score = best.first.evaluation.ranked_by
-    others = [row for row in rows if row.key != best.key]
-    pairs = [(label_of(row), compare_groups(row, best, score, scores)) for row in others]
+    rivals = [row for row in rows if row.key != best.key]
+    pairs = [(label_of(row), compare_groups(row, best, score, scores)) for row in rivals]
     return best, sort_by_test(pairs, shown)
 
 

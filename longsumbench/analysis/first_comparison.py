@@ -37,7 +37,7 @@ _LANGUAGE_MODEL = (
     "model.input_length=1024",  # of a paper of 5,000 tokens or more; minutes, with a small model
     "model.decode_length=256",
 )
-# Small models repeat themselves. A server has settings of its own
+# Small models repeat themselves; for a server this setting does not exist
 _IN_THIS_PROCESS = "decode.no_repeat_ngram=4"
 # With a language model, which is slow without a GPU, all systems summarize so many papers
 _FEW_PAPERS = "decode.limit=20"
@@ -84,20 +84,21 @@ def run_comparison(launches: Sequence[Launch], show: Callable[[str], None]) -> N
     Raises:
         SuiteError: a system failed; of those that are trained, or are language models, the others are shown before.
     """
-    first, *others = launches
-    learning = ["train" in point.config.model.decided_by for point in first.points]
-    points = [_name_point(point, first.command) for point in first.points]
-    extracts = [point for point, learns in zip(points, learning, strict=True) if not learns]
-    trained = [point for point, learns in zip(points, learning, strict=True) if learns]
+    first, *of_language_models = launches
+    extracts: list[Point] = []
+    trained: list[Point] = []
+    for point in first.points:
+        kind = trained if "train" in point.config.model.decided_by else extracts
+        kind.append(_name_point(point, first.command))
     runs = [run_point(point) for point in extracts]
-    results = Results.at(points[0].config.results_dir)
+    results = Results.at(first.points[0].config.results_dir)
     if any(point.carried_out for point in extracts):
         early = first_screen.describe_papers(_judge_dataset(results, runs, PAPERS))
         later = "Without training, so far. Now small systems are trained; that takes minutes."
-        if others:
+        if of_language_models:
             later += " Then the language model writes, which may take longer:"
         print(escape_lines(f"{early}\n\n{wrap_text(later)}"), file=sys.stderr)
-    started = [replace(first, points=trained), *others]
+    started = [replace(first, points=trained), *of_language_models]
     for launch in started:
         launch.start()
         runs += launch.records()
@@ -153,15 +154,15 @@ def _describe_paper(results: Results, papers: ComparableRows) -> str:
     if split is None:
         return ""
     summaries = {}
-    shown = {row.key: row for row in [*experts, *best, *prompted[:1]]}
-    for key, row in shown.items():
+    summarizers = {row.key: row for row in [*experts, *best, *prompted[:1]]}
+    for key, row in summarizers.items():
         file = results.run_folder(row.first) / "predictions.jsonl"
         summaries[key] = {summary.id: summary.text for summary in read_summaries(file)}
     examples = {example.id: example for example in split}
     summarized = set(examples).intersection(*summaries.values())
     paper = examples[first_screen.choose_paper(summarized)]
     texts = [("ABSTRACT by the authors", " ".join(paper.references[0]))]
-    for key, row in shown.items():
+    for key, row in summarizers.items():
         heading = first_screen.name_of(row).upper()
         texts.append((heading, " ".join(summaries[key][paper.id].split())))
     title = wrap_text(f"ONE OF THEM: {paper.title}")

@@ -133,7 +133,7 @@ def _place_on_axis(value: float, low: float, high: float, length: float) -> floa
 def _name_points(points: Sequence[NamedPoint], height: float) -> list[NamedPoint]:
     """Put a name next to each point, the best rows first, where neither points nor names are."""
     occupied = [(p.x - _NAME_GAP, p.x + _NAME_GAP, p.y) for p in points]  # left, right, middle
-    named = []
+    placed_points = []
     for point in points:
         placed = replace(point, name="")
         for place in _name_places(point):
@@ -146,8 +146,8 @@ def _name_points(points: Sequence[NamedPoint], height: float) -> list[NamedPoint
                 occupied.append((left, right, y))
                 placed = place
                 break
-        named.append(placed)
-    return named
+        placed_points.append(placed)
+    return placed_points
 
 
 def _name_places(point: NamedPoint) -> Iterator[NamedPoint]:

@@ -48,20 +48,20 @@ _READS = {  # model → how it reads a report
     "ea": "passages selected once (Zhao et al. 2020)",
     "trunc": "the beginning only",
 }
-_AMOUNTS = {
+_AMOUNTS = {  # least share, of 100 → words for it
     90: "nearly all facts",
     60: "most facts",
     40: "about half of the facts",
     10: "some facts",
     0: "hardly any fact",
-}  # from so many of 100
+}
 _FACT_PLACES = {  # kind of fact → its heading, and how a sentence names it
     "single": ("one\nplace", "in one place"),
     "relayed": ("link\nsaid", "in two places with the link said"),
     "silent": ("link\nunsaid", "in two places with the link unsaid"),
 }
 _COLUMN_GAP = " │ "  # between two columns of text
-_SUMMARY_LINES = 7  # of a summary
+_SUMMARY_LINES = 7  # the most of a summary that are shown
 _WIDEST = 120  # columns
 _NEXT = {  # question → command
     "Which system for your texts? A file or folder of texts and their reference summaries; minutes:": (
@@ -117,29 +117,31 @@ def describe_verdict(comparable: ComparableRows) -> str:
     ranked = [row for row in comparable.rows if row.ranked]
     if len(ranked) < 2:
         return "Nothing is shown: there are no two systems to compare."
-    best, *others = ranked
+    best, *rivals = ranked
     score = best.first.evaluation.ranked_by
-    behind: list[SeedGroup] = []
+    below: list[SeedGroup] = []
     unclear: list[SeedGroup] = []
-    for row in others:
+    for row in rivals:
         judged = comparable.tests.differences.get((row.key, score))
-        is_behind = judged is not None and judged.outcome == DISTINGUISHED
-        (behind if is_behind else unclear).append(row)
-    # The nearest of those that are behind, or the farthest of all if none is
-    compared = behind[0] if behind else others[-1]
+        if judged is not None and judged.outcome == DISTINGUISHED:
+            below.append(row)
+        else:
+            unclear.append(row)
+    # The nearest of those that are shown to be below, or the farthest of all
+    compared = below[0] if below else rivals[-1]
     judged = comparable.tests.differences.get((compared.key, score))
     if judged is None:
         return f"Nothing is shown: {name_of(best)} and {name_of(compared)} have equal scores or no test."
     interval = format_interval(-judged.high, -judged.low, ".1f")
     bounds = f"{-judged.mean:.1f} points of {heading_of(score)} (interval {interval})"
-    if not behind:
+    if not below:
         return (
             f"Nothing is shown: {name_of(best)} has the highest score, {bounds} from {name_of(compared)},"
             f" but {_reason_of(judged)}."
         )
     text = f"{name_of(best)} is ahead of {name_of(compared)} by {bounds}"
-    if behind[1:]:
-        text += f", and of {_join(behind[1:])} by at least as much"
+    if below[1:]:
+        text += f", and of {_join(below[1:])} by at least as much"
     if unclear:
         text += f"; between it and {_join(unclear)} no difference is shown"
     return f"{text}."

@@ -339,7 +339,7 @@ def test_no_system_is_called_the_best_without_its_tests(
 
 
 def test_how_far_the_best_row_is_ahead() -> None:
-    """By hand: the next row is 1 behind (an interval of −2 to 0.5), the best baseline 10 and not tested."""
+    """By hand: the next row is 1 below (an interval of −2 to 0.5), the best baseline 10 and not tested."""
     runs = [record("seal", 30, system={"checkpoint": "a"}), record("ea", 29.9), record("lead", 20)]
     runs[1] = changed(runs[1], imported=ImportedOutputs("out.jsonl", "0" * 64, "a paper"))
     (block,) = comparable_rows(runs)
