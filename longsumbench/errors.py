@@ -21,9 +21,22 @@ from contextlib import contextmanager
 from pathlib import Path
 
 INTERRUPTED = 130
-# torch's messages: on a GPU, of cuBLAS and cuDNN, on a CPU, and for a tensor whose size in bytes exceeds 64 bits.
+# torch's messages: on a GPU, of cuBLAS and cuDNN, on a CPU, and for a tensor whose size in bytes exceeds 64 bits; then
+# those of the system, of its loader of libraries and of Arrow.
 _ON_GPU = ("out of memory", "_status_alloc_failed", "device_allocation_failed")
-_OUT_OF_MEMORY = (*_ON_GPU, "can't allocate memory", "storage size calculation overflowed")
+_OUT_OF_MEMORY = (
+    *_ON_GPU,
+    "can't allocate memory",
+    "storage size calculation overflowed",
+    "cannot allocate memory",
+    "failed to map segment",
+    "malloc of size",
+)
+_SMALLER_STEPS = (
+    "choose train.gradient_checkpointing=true, a smaller train.batch_size with a larger train.accumulation"
+    " (the same budget), a smaller decode.batch_size, or smaller lengths"
+)
+_MORE_MEMORY = "allow this process more (ulimit -v, the limit of a job), or divide a large file"
 IMPOSSIBLE = (errno.ENAMETOOLONG, errno.ELOOP)  # errors for a mistyped path
 # characters of a path in a message
 _LONGEST_PATH = 200
@@ -106,10 +119,8 @@ def as_suite_error(error: BaseException) -> SuiteError | None:
     if isinstance(error, MemoryError) or any(
         words in str(error).lower() for words in _OUT_OF_MEMORY
     ):
-        advice = (
-            "choose train.gradient_checkpointing=true, a smaller train.batch_size with a larger train.accumulation"
-            " (the same budget), a smaller decode.batch_size, or smaller lengths"
-        )
+        # torch's errors are RuntimeErrors
+        advice = _SMALLER_STEPS if isinstance(error, RuntimeError) else _MORE_MEMORY
         return EnvironmentProblem(
             f"out of memory ({type(error).__name__}): {advice}; then run the same command again"
         )
@@ -119,6 +130,11 @@ def as_suite_error(error: BaseException) -> SuiteError | None:
             location = f" at {error.filename}"
         return EnvironmentProblem(
             f"the disk is full{location}; free some space, then run the same command again"
+        )
+    if "file too large" in str(error).lower():
+        return EnvironmentProblem(
+            f"a file would exceed the largest size that is allowed ({error}); raise the limit (ulimit -f), then run the"
+            " same command again"
         )
     if isinstance(error, OSError) and error.errno is not None:
         return _as_file_problem(error)
@@ -162,8 +178,10 @@ def _as_impossible_path(error: BaseException) -> UsageError | None:
         return UsageError("a path has the character NUL, which no file name can have; correct it")
     if isinstance(error, UnicodeEncodeError) and "surrogates" in error.reason:
         around = error.object[max(0, error.start - 60) : error.end + 20]
+        around = around.encode(errors="backslashreplace").decode()
         return UsageError(
-            f"a name is not UTF-8: '{around}'; rename the file or the folder, or correct the path"
+            f"half a character (a lone surrogate) in '{around}'; correct the text, or if it is a name that is not UTF-8,"
+            " rename the file or the folder"
         )
     if isinstance(error, RuntimeError) and text.startswith("Symlink loop"):
         return UsageError(f"cannot use the path ({text}); correct it")

@@ -71,6 +71,39 @@ def test_a_lack_of_memory_says_what_keeps_the_budget(words: str) -> None:
     assert as_suite_error(RuntimeError("CUBLAS_STATUS_EXECUTION_FAILED")) is None
 
 
+LIMITS = {
+    "larger limit": (OSError(errno.EFBIG, "File too large"), "ulimit -f"),
+    "in Rust": (Exception("File too large (os error 27)"), "ulimit -f"),
+    "a library": (
+        ImportError("libarrow.so: failed to map segment from shared object"),
+        "ulimit -v",
+    ),
+    "an archive": (MemoryError(), "divide a large file"),
+    "a process": (OSError(errno.ENOMEM, "Cannot allocate memory"), "ulimit -v"),
+}
+
+
+@pytest.mark.parametrize("limit", LIMITS)
+def test_a_limit_of_the_process_is_named(limit: str) -> None:
+    """A file or memory beyond what is allowed is exit code 4, without advice about training."""
+    error, advice = LIMITS[limit]
+    problem = as_suite_error(error)
+    assert isinstance(problem, EnvironmentProblem)
+    assert advice in str(problem)
+    assert "train." not in str(problem)
+
+
+def test_half_a_character_is_no_matter_of_names_alone() -> None:
+    """The message about a lone surrogate speaks of texts, too, and can be printed."""
+    with pytest.raises(UnicodeEncodeError) as half:
+        "a caf\ud83d is open".encode()
+    message = str(as_suite_error(half.value))
+    assert message.isascii()
+    assert (
+        "half a character (a lone surrogate) in 'a caf\\ud83d is open'; correct the text" in message
+    )
+
+
 @pytest.mark.parametrize(
     "error",
     [UsageError("no"), UnknownName("model", "sael", ["seal"]), DataError("empty", "a.jsonl", 7)],

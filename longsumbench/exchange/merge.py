@@ -9,6 +9,7 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
+from longsumbench.cache.locks import exclusive_lock
 from longsumbench.errors import DataError
 from longsumbench.exchange.verify import outcome_of, unlike_values
 from longsumbench.files import write_atomically
@@ -24,11 +25,17 @@ _NOT_COPIED = shutil.ignore_patterns(WORK_FOLDER, ".*", VERIFIED_FILE)
 def merge_results(sources: Sequence[str], target: Results) -> Iterator[str]:
     """Copy the finished runs of results folders and bundles into a results folder, and make the tables again.
 
-    A run that is there already with the same results is kept. Yield a line for each source.
+    A run that is there already with the same results is kept. Yield a line for each source. One merge at a time changes
+    the folder.
 
     Raises:
         DataError: something was left out, with a line on stderr; everything else is merged.
     """
+    with exclusive_lock(target.root / ".merging.lock"):
+        yield from _merge_sources(sources, target)
+
+
+def _merge_sources(sources: Sequence[str], target: Results) -> Iterator[str]:
     datasets = set[str]()
     for source in sources:
         path = Path(source).expanduser()

@@ -25,6 +25,7 @@ from longsumbench.modeling.unit_reader import UnitReader, collate_units
 from longsumbench.modeling.units import Units
 from longsumbench.progress import note_progress
 
+_HUGE_LOGIT = 1e6  # from here on, neighbours in float32 differ by more than 0.06 nats
 _HASH_FACTOR = 6_364_136_223_846_793_005  # odd and large; its powers weight the tokens of an n-gram
 # of checkpoints
 TOKEN_RULES = ("forced_bos_token_id", "bad_words_ids", "suppress_tokens", "begin_suppress_tokens")
@@ -219,26 +220,41 @@ def checked_logits(model: PreTrainedModel, sampled: bool) -> Iterator[None]:
     the library cannot draw from logits that are not finite.
 
     Raises:
-        DataError: the logits of a step are not finite, or the network cannot be used.
+        DataError: the logits of a step are not finite, huge or all equal, or the network cannot be used.
     """
     shown_as = f"the checkpoint {model.name_or_path or model.config.model_type}"
-    largest: list[Tensor] = []  # of each step, the largest logit of each output
+    # Of each step, the extreme logits of each output; NaN if one logit is.
+    smallest: list[Tensor] = []
+    largest: list[Tensor] = []
 
     def check() -> None:
-        if largest and not torch.cat(largest).isfinite().all():
+        if not largest:
+            return
+        lows, highs = torch.cat(smallest), torch.cat(largest)
+        problem = ""
+        if not highs.isfinite().all():
+            problem = "not finite"
+        elif highs.abs().max() > _HUGE_LOGIT:
+            problem = f"huge (up to {highs.abs().max():.1e})"
+        elif (lows == highs).any():
+            problem = "all equal"
+        if problem:
             kind = str(model.dtype).removeprefix("torch.")
-            raise DataError(f"{shown_as}: its logits are not finite in {kind}; {FETCH_AGAIN}")
+            raise DataError(f"{shown_as}: its logits are {problem} in {kind}; {FETCH_AGAIN}")
+        smallest.clear()
         largest.clear()
 
-    def keep_largest(
+    def keep_extremes(
         module: torch.nn.Module, inputs: tuple[Tensor, ...], output: CausalLMOutput
     ) -> None:
-        largest.append(output.logits[:, -1].amax(-1))  # NaN if one of them is
+        low, high = output.logits[:, -1].aminmax(dim=-1)
+        smallest.append(low)
+        largest.append(high)
         if sampled:
             check()
 
     is_of_library = type(model).__module__.startswith("transformers.")
-    hook = model.register_forward_hook(keep_largest)
+    hook = model.register_forward_hook(keep_extremes)
     try:
         with reading_checkpoint(shown_as) if is_of_library else nullcontext():
             yield

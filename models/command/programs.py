@@ -27,8 +27,9 @@ from longsumbench.formatting import escape_line
 PLACEHOLDER = re.compile(r"(?<![${])\{(\w+)\}")
 _SECONDS_BETWEEN_CHECKS = 0.1  # at the size of the outputs
 _QUOTED_BYTES = 300  # of standard error
-# Waits until its pipe is closed, also because this process was killed; then kills the group of a program.
-_WATCHER = 'read -r line; kill -s KILL -- "-$1"'
+# Waits for a line, or until its pipe is closed, because of a fault or because this process was killed. Then kills the group
+# of a program and, without a line, deletes the folder with its text.
+_WATCHER = 'read -r line; done=$?; kill -s KILL -- "-$1"; [ $done = 0 ] || rm -rf -- "$2"'
 
 
 class _ProgramFault(Exception):
@@ -95,9 +96,9 @@ class Program:
     def _wait(self, program: Popen[bytes], output: Path, errors: IO[bytes]) -> None:
         """Wait until a program ends, check how, and kill what is left of its group."""
         deadline = time.monotonic() + self.seconds
-        watcher = ["/bin/sh", "-c", _WATCHER, "sh", str(program.pid)]
+        watcher = ["/bin/sh", "-c", _WATCHER, "sh", str(program.pid), str(output.parent)]
         try:
-            with Popen(watcher, stdin=PIPE, stderr=DEVNULL, start_new_session=True):  # noqa: S603 - no text is in it
+            with Popen(watcher, stdin=PIPE, stderr=DEVNULL, start_new_session=True) as watching:  # noqa: S603 - no text is in it
                 while program.returncode is None:
                     with suppress(TimeoutExpired):
                         program.wait(_SECONDS_BETWEEN_CHECKS)
@@ -114,6 +115,7 @@ class Program:
                         raise _ProgramFault(
                             f"was not done after {self.seconds:g} seconds (model.timeout_seconds)"
                         )
+                watching.communicate(b"\n")
         finally:
             program.kill()  # if there is no watcher
             program.wait()

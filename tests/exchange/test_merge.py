@@ -18,6 +18,7 @@ from support.permissions import heeded
 from support.toys import write_jsonl
 from support.waiting import PATIENCE
 
+from longsumbench.cache.locks import lock_holder
 from longsumbench.cli.main import main
 from longsumbench.runs.results import finished_folders
 
@@ -199,6 +200,24 @@ def test_a_run_that_cannot_be_merged(
     assert len(finished_folders(Path("results"))) == number - 1 + len(finished_folders(halves[1]))
     assert not list(Path("results").glob(".merge*"))
     assert not any(path.is_symlink() for path in Path("results").rglob("*"))
+
+
+def test_merges_wait_for_each_other(
+    halves: list[Path], typed: Typed, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A merge holds a lock while it copies, so that two equal ones do not meet in a run's folder."""
+    holders = []
+
+    def copy_locked(*words: Any, **options: Any) -> None:
+        holders.append(lock_holder(Path("results/.merging.lock")))
+        shutil_copytree(*words, **options)
+
+    shutil_copytree = shutil.copytree
+    monkeypatch.setattr(shutil, "copytree", copy_locked)
+    assert typed("merge", halves[0])[0] == 0
+    assert [holder.pid for holder in holders if holder] == [os.getpid()] * len(
+        finished_folders(halves[0])
+    )
 
 
 def test_places_that_are_no_results(halves: list[Path], typed: Typed) -> None:

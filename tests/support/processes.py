@@ -237,6 +237,7 @@ def run_request(request: Mapping[str, Any]) -> NoReturn:
     """Do what a request asks for, as the main program of this process, and end it."""
     os.environ.clear()
     os.environ.update(request["env"])
+    tempfile.tempdir = None  # TMPDIR may be another
     os.chdir(request["cwd"])
     sys.argv[:] = request["argv"]
     sys.path[1:1] = filter(None, os.environ.get("PYTHONPATH", "").split(os.pathsep))

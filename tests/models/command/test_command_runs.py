@@ -56,16 +56,23 @@ def is_stuck(log: Path, folder: Path) -> bool:
 
 
 @pytest.mark.parametrize("ending", [signal.SIGKILL, signal.SIGINT])
-def test_a_killed_run_is_continued(ending: signal.Signals, tmp_path: Path) -> None:
-    """Each program is done once, also one that was killed with the run; scores are those of a run that went through."""
+def test_a_killed_run_is_continued(
+    ending: signal.Signals, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Each program is done once, also if it was killed with the run, and leaves no text; scores are those of a whole run."""
+    texts = tmp_path / "texts"
+    texts.mkdir()
+    monkeypatch.setenv("TMPDIR", str(texts))
     log, gate, tool = tmp_path / "log", tmp_path / "gate", tmp_path / "tool.py"
     tool.write_text(TOOL)
     command = f"model.command={sys.executable} {tool}"
     words = command_words(tmp_path, "model.input=json", "model.parallel=3", command)
     process = start_command(*words)
     wait_until(lambda: is_stuck(log, tmp_path / "results"), process)
+    assert [*texts.glob("longsumbench-*")]
     process.send_signal(ending)
     process.communicate()
+    wait_until(lambda: not [*texts.glob("longsumbench-*")])
     wait_until(lambda: not is_alive(int((tmp_path / "waiting").read_text())))
     gate.touch()
     assert main(words) == 0

@@ -225,13 +225,16 @@ def test_other_checkpoints_are_refused(tmp_path: Path) -> None:
     assert "weights are missing or have another shape: model.layers.2" in refusal(wide)
 
 
-def test_logits_that_are_not_finite_are_an_error(tmp_path: Path) -> None:
-    """No answer is written from logits that are not finite; the line names the checkpoint."""
-    folder = write_causal(tmp_path / "large")
+@pytest.mark.parametrize(
+    ("scale", "problem"), [(3e38, "not finite"), (1e20, "huge .*"), (0.0, "all equal")]
+)
+def test_logits_without_sense_are_an_error(scale: float, problem: str, tmp_path: Path) -> None:
+    """No answer is written from logits that are not finite, huge or all equal; the line names the checkpoint."""
+    folder = write_causal(tmp_path / "scaled")
     weights = load_file(folder / "model.safetensors")
-    weights["model.norm.weight"].fill_(3e38)
+    weights["model.norm.weight"].fill_(scale)
     save_file(weights, folder / "model.safetensors", {"format": "pt"})
-    with pytest.raises(DataError, match=rf"{folder}: its logits are not finite in float32"):
+    with pytest.raises(DataError, match=rf"{folder}: its logits are {problem} in float32"):
         list(engine(folder).answer(REQUESTS, GREEDY))
 
 
