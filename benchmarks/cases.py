@@ -7,26 +7,28 @@ A line for each case; exits with 1 if one is wrong. The page README.md of the fo
 
 import argparse
 import csv
-import io
 import json
 import shutil
 import sys
 import tempfile
 import threading
 from collections.abc import Iterator
-from contextlib import chdir, contextmanager, redirect_stderr, redirect_stdout
+from contextlib import chdir, contextmanager
 from http.server import BaseHTTPRequestHandler, HTTPServer
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
+import user_cases
+from case_support import BAD_DATA, Outcome, command
 from tabulate import tabulate
 
 import longsumbench
-from longsumbench.cli.main import main as run_command
 from longsumbench.core import count_words
+from longsumbench.errors import SuiteError
 from longsumbench.runs.predictions import read_summaries
 from longsumbench.runs.results import Results
 
+USERS = "2026-11-28"  # what users met; its checks are in user_cases.py
 CASES = Path(__file__).parents[2] / "shared" / "cases"
 REFUSED = (
     "backslash",
@@ -37,26 +39,6 @@ REFUSED = (
     "unclosed",
 )  # tables with lost or ambiguous values
 CHINESE_LENGTH = 30
-BAD_DATA = 3
-
-
-class Outcome(NamedTuple):
-    """A case, what is right, and what the suite did."""
-
-    case: str
-    right: object
-    here: object
-
-    @property
-    def is_right(self) -> bool:
-        """True if the suite did what is right."""
-        return self.right == self.here
-
-
-def command(*words: str) -> int:
-    """Return the exit code of a command, which prints nothing."""
-    with redirect_stdout(io.StringIO()), redirect_stderr(io.StringIO()):
-        return run_command(list(words))
 
 
 def check_tables(folder: Path) -> Iterator[Outcome]:
@@ -263,6 +245,12 @@ def main() -> None:
     checks = (check_tables, check_scripts, check_surrogates, check_weights, check_answers)
     with tempfile.TemporaryDirectory() as work, chdir(work):
         outcomes = [outcome for check in checks for outcome in check(folder)]
+        for check in user_cases.CHECKS:
+            try:
+                for outcome in check(folder / USERS):
+                    outcomes.append(outcome)
+            except SuiteError as error:
+                outcomes.append(Outcome(check.__name__, "no error", f"{error}"))
     rows = [
         [outcome.case, outcome.right, outcome.here, "" if outcome.is_right else "WRONG"]
         for outcome in outcomes
