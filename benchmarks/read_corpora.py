@@ -20,9 +20,8 @@ from typing import Any
 
 SHARED = Path(__file__).parents[2] / "shared" / "data"
 OTHER_NAMES = {
-    **dict.fromkeys(
-        ("infinitebench_sum", "judged", "qmsum_outputs"), ()
-    ),  # outputs of systems, not datasets
+    # outputs of systems, not datasets
+    **dict.fromkeys(("infinitebench_sum", "judged", "longbench_kv", "qmsum_outputs"), ()),
     "neurips_metareview": ("peer_reviews",),
     "openstax": ("openstax", "openstax_modules"),
 }  # folder → datasets
