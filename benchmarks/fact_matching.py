@@ -13,6 +13,9 @@ wrong or missing. Labels are by one reader, a language model.
 * fact_matching_outputs.jsonl: SmolLM2-135M-Instruct's summaries of 56 abstracts of `aclsum` since 2016 (CC BY 4.0), with
   two planted facts each: `model=prompt model.prompt=facts model.length=70 decode.no_repeat_ngram=6 dataset.plant=2`.
   They were labelled after the matcher was finished, and before it judged any of them.
+* fact_matching_written.jsonl: sentences that the same reader wrote about 29 planted facts of all kinds and labelled, before
+  the matcher judged any of them: denials, other forms of values, swapped answers. They are harder than summaries. The
+  rules were corrected by the errors on the half "tuned" alone.
 
 A false positive is a fact that the matcher finds and the reader does not, a false negative the reverse. The error is
 the share of both, with its 95 % interval (Wilson). Facts that both do not find, but only one calls wrong, are counted
@@ -36,6 +39,7 @@ from longsumbench.metrics.fact_matching import RIGHT, judge_facts
 
 HERE = Path(__file__).parent
 LABELS, PLANTED = HERE / "fact_matching.csv", HERE / "fact_matching_outputs.jsonl"
+WRITTEN = HERE / "fact_matching_written.jsonl"
 HALVES = ("tuned", "held-out")
 
 
@@ -44,6 +48,13 @@ class _OutputRow(msgspec.Struct):
     system: str
     output: str
     planted: tuple[PlantedFact, ...] = ()
+
+
+class _WrittenRow(msgspec.Struct):
+    """A fact, and sentences about it with their labels."""
+
+    planted: PlantedFact
+    outputs: dict[str, str]
 
 
 class Labelled(NamedTuple):
@@ -100,6 +111,14 @@ def read_labels(released: Path) -> Iterator[Labelled]:
             yield Labelled(row["source"], system, example, fact, row["label"], verdict)
 
 
+def read_written() -> Iterator[Labelled]:
+    """Yield the written sentences with the matcher's verdict."""
+    for row in msgspec.json.Decoder(_WrittenRow).decode_lines(WRITTEN.read_bytes()):
+        for text, label in row.outputs.items():
+            [verdict] = judge_facts([row.planted], text)
+            yield Labelled(WRITTEN.stem, "by hand", text, row.planted, label, verdict)
+
+
 def describe_errors(name: str, pairs: Sequence[Labelled]) -> list[object]:
     """Return a row of the table."""
     positives = sum(pair.false_positive for pair in pairs)
@@ -134,7 +153,7 @@ def main() -> None:
     options = parser.parse_args()
     if not options.outputs.is_dir():
         raise SystemExit(f"no folder {options.outputs}: name that of the outputs with --outputs")
-    pairs = list(read_labels(options.outputs))
+    pairs = [*read_labels(options.outputs), *read_written()]
     if options.half:
         pairs = [pair for pair in pairs if half_of(pair.example) == options.half]
     print_table(pairs, lambda pair: pair.source, "source")

@@ -7,7 +7,7 @@ Two texts state the same name, number, amount, date or file if they have the sam
 
 import re
 from collections.abc import Sequence
-from decimal import Decimal
+from decimal import ROUND_CEILING, ROUND_FLOOR, ROUND_HALF_UP, Decimal
 from functools import lru_cache
 from itertools import pairwise
 
@@ -24,64 +24,133 @@ _MONTH = (
     r"(?P<month>jan(?:uary)?|feb(?:ruary)?|mar(?:ch)?|apr(?:il)?|may|june?|july?|aug(?:ust)?|sept?(?:ember)?"
     r"|oct(?:ober)?|nov(?:ember)?|dec(?:ember)?)\b\.?"
 )
-_DAY = r"(?<![\w.,])(?P<day>\d\d?)(?:st|nd|rd|th)?\b"
-_YEAR = r"(?:,? (?P<year>\d{4})\b)?"
+_DAY = r"(?<![\w.,])(?P<day>\d\d?|first(?= of)|second(?= of)|(?<!may )(?:first|second)(?! of))(?:st|nd|rd|th)?\b"
+_YEAR = r"(?:(?:,? |-)['’]?(?P<year>\d{4}|(?<=['’-])\d\d)\b)?"
+_DAY_IN_DIGITS, _MONTH_IN_DIGITS = r"(?P<day>0?[1-9]|[12]\d|3[01])", r"(?P<month>0?[1-9]|1[0-2])"
 _DATES = (
-    rf"{_DAY}(?: of)? {_MONTH}{_YEAR}",  # 14 March 2023, the 14th of Mar.
+    rf"{_DAY}\.?(?: of)?[ -]{_MONTH}{_YEAR}",  # 14 March 2023, the 14th of Mar., 14-Mar-23
     rf"\b{_MONTH} (?:the )?{_DAY}(?![.,]\d){_YEAR}",  # March 14, 2023
-    r"\b(?P<year>\d{4})-(?P<month>\d\d)-(?P<day>\d\d)\b",  # 2023-03-14
-    r"\b(?P<day>\d\d?)(?P<mark>[./])(?P<month>\d\d?)(?P=mark)(?P<year>\d{4}|\d\d)\b",  # 14.03.2023, 14/3/23
+    r"\b(?P<year>\d{4})(?P<mark>[-/.])(?P<month>\d\d?)(?P=mark)(?P<day>\d\d?)\b",  # 2023-03-14
+    r"\b(?P<day>\d\d?)(?P<mark>[-./])(?P<month>\d\d?)(?P=mark)['’]?(?P<year>\d{4}|\d\d)\b",  # 14.03.2023, 14/3/23
+    rf"(?<![\w.,/])(?={_DAY_IN_DIGITS}\.{_MONTH_IN_DIGITS}\.(?![\w.]))(?P<year>)",  # 14.3., which may be a number, too
+    rf"(?<=\bon ){_DAY_IN_DIGITS}[./]{_MONTH_IN_DIGITS}\b(?![./]?\w)(?P<year>)",  # on 14/3
 )
 # What is written in several ways → in which one it is compared
 _SPELLINGS = {
     r"['’]s\b": "",  # Ostvang's
     r"(?<![\w.~/\\-])[\w.~/\\-]*[/\\](?=[\w.-]+\.[a-z])": " ",  # config/limits.toml → limits.toml
+    r"(?<=\d)\s?m(?=\s?(?:eur|usd|gbp|chf|[€$£]))": "e6 ",  # 3.4 M€
     r"\beuros?\b|\beur\b|€": " € ",
-    r"\bus ?\$|\b(?:us )?dollars?\b|\busd\b|\$": " $ ",
-    r"\bpounds?\b|\bgbp\b|£": " £ ",
-    r"\bfrancs?\b|\bchf\b": " ₣ ",
+    r"\bus ?\$|\b(?:us[ -])?dollars?\b|\busd\b|\bbucks\b|\$": " $ ",
+    r"\bpounds?\b|\bsterling\b|\bgbp\b|£": " £ ",
+    r"\b(?:swiss )?francs?\b|\bs?frs?\b|\bchf\b": " ₣ ",
+    r"\b(?:yen|yuan|kron\w+|rupees?|r(?:o?u)bles?|pesos?|zloty\w*|[jc][pn]y|inr|sek|nok|dkk|pln)\b|[¥₹₽]": " ¤ ",
+    r"(?<=\d),(?=\d\d?(?!\d))": ".",  # 3,4 million
+    r"(?<=\d)\.(?=\d{3}\.\d{3}(?!\d))|(?<=\d\.\d{3})\.(?=\d{3}(?!\d))": ",",  # 3.400.000
+    r"\b(\d+\.\d)k\b": r"≈\1e3",  # 3.4k is mostly rounded
     r"(?<=\d)(?:[\s-]?thousand|k)\b": "e3",  # 3 thousand, 3k
-    r"(?<=\d)(?:[\s-]?(?:million|mio|mln|mn)|m)\b": "e6",  # 3.4-million, 3.4 mn, 3.4m
-    r"(?<=\d)(?:[\s-]?(?:billion|bn)|b)\b": "e9",
+    r"(?<=\d)(?:[\s-]?(?:million(?:en)?|mill?|mio|mln|mn)|m)\b": "e6",  # 3.4-million, 3.4 mn, 3.4m
+    r"(?<=\d)(?:[\s-]?(?:billion|bn|mrd)|b)\b": "e9",
+    r"(?:\b(?:about|around|roughly|approximately|approx|circa|ca|some|close to)\b\.?|~)(\s*[€$£₣¤]?)\s*(?=\d)": r"\1 ≈",
+    r"\b(?:over|above|more than|at least|exceeding)(\s*[€$£₣¤]?)\s*(?=\d)": r"\1 ≥",
+    r"\b(?:nearly|almost|just (?:under|below)|under|up to|close on)(\s*[€$£₣¤]?)\s*(?=\d)": r"\1 ≤",
 }
+# Sign of a rounded number → how it was rounded
+_ROUNDINGS = {"≈": ROUND_HALF_UP, "≥": ROUND_FLOOR, "≤": ROUND_CEILING}
 _NUMBER = (
-    r"\d{1,3}(?:[,\u00a0\u202f]\d{3})+(?:\.\d+)?(?:e\d)?|\d+(?:\.\d+)?(?:e\d)?"  # 3,400,000, 3.4e6
+    r"\d{1,3}(?:[,'’ \u00a0\u2009\u202f]\d{3})+(?!\d)(?:\.\d+)?(?:e\d)?"  # 3,400,000, 3 400 000
+    r"|\d+(?:\.\d+)?(?:e\d)?"  # 3.4e6
 )
+_DIGITS = re.findall("[a-z]+", "zero one two three four five six seven eight nine")
+_POINT_WITH_DIGIT = re.compile(rf" point ({'|'.join(_DIGITS)})\b")
 _FILE = r"(?<![\w.-])[\w-][\w.-]*\.[a-z]\w*"
-_STATED_TOKEN = re.compile(rf"@\d\d-\d\d|@\d{{4}}|[€$£₣]|{_FILE}|{_NUMBER}|[^\W_\d]+")
+_STATED_TOKEN = re.compile(
+    rf"@\d\d-\d\d|@\d{{4}}|[€$£₣¤]|{_FILE}|[≈≥≤]?(?:{_NUMBER})|[^\W_\d]+"
+)
 # Neither function words, nor titles and legal forms, tell names or phrases apart
 _IGNORED_WORDS = frozenset(
     re.findall(
         "[a-z]+",
         """a an the of for in on at to by with from and as its their his her this that is are was were be been has have
         had will would did do does not no never dr mr mrs ms miss prof professor sir minister
-        chair chairman director president secretary mayor ltd limited inc llc plc corp co company gmbh ag sa""",
+        chair chairman director president secretary mayor somebody someone everybody everyone nobody members ltd limited inc llc plc corp co company gmbh ag sa""",
     )
 )
 # Kind of a part → tokens that a summary may leave out, if it has no other ones: years and currencies
-_MAY_BE_MISSING = {"date": re.compile(r"@\d{4}$"), "amount": re.compile("[€$£₣]")}
+_MAY_BE_MISSING = {"date": re.compile(r"@\d{4}$"), "amount": re.compile("[€$£₣¤]")}
 # Kind of a part → tokens that are another answer
 _OTHERS = {
-    "number": re.compile(r"\d[\d.]*$"),
-    "amount": re.compile(r"\d{4}"),
-    "date": re.compile(r"@\d\d-"),
+    "number": re.compile(r"[≈≥≤]?\d[\d.]*$"),
+    "amount": re.compile(r"[≈≥≤]?\d{4}|[€$£₣¤]"),
+    "date": re.compile(r"@\d"),
     "file": re.compile(r".*\.[a-z]"),
 }
-_NEGATION = re.compile(
-    # "not only A" states A; "must not exceed 3" and "no more than 3" state 3
+# "not only A" states A; "must not exceed 3" and "no more than 3" state 3
+_NOT = (
     r"\b(?:not(?! only| exceed| more than| less than)|no(?! more than| less than| fewer than)|never|none|nobody"
-    r"|neither|nor|without|cannot|un(?:able|available|successful\w*))\b|n['’]t\b"
-    # verbs, in all their forms
-    r"|\b(?:fail|reject|refus|declin|den(?:y|ie)|abandon|cancel|scrapp|skip|g[ai]v\w* up\b|turn\w* down\b)",
+    r"|nothing|neither|nor|cannot|un(?:able|available|successful\w*))\b|n['’]t\b"
+)
+# Verbs that deny, in all their forms
+_DENYING = (
+    r"\b(?:fail|reject|refus|declin|den(?:y|ie)|abandon|cancel|scrap|skip|veto|oppos(?!ite)|withdr[ae]w|withh[eo]ld"
+    r"|block(?!s? of)|stop(?:p|s?\b)|halt|prevent|prohibit|forb[ia]d|revok|rescind|annul|overturn|retract|shelv|suspend"
+    r"|(?:postpon|delayed|deferr?)\w*\b(?! (?:to|until|till)\b)|dismiss|disapprov|disallow|quit\b|resign|replaced by"
+    r"|g[ai]v\w* up\b|turn\w* down\b|rul\w* out\b|call\w* off\b|put\w* (?:off|on (?:hold|ice))\b|pull\w* out\b"
+    r"|(?:vot|str[iu]|sho)\w* down\b|thr[eo]w\w* out\b|back\w* out\b|f[ae]ll\w* (?:short|through)\b|step\w* down\b"
+    r"|(?:vot|decid|rul|argu)\w* against\b|(?:left|leaves|leaving) (?:the|as|his|her|its)\b"
+    r"|(?:left|go\w*|went|do|did|remain\w*) without\b)"
+)
+# They deny what follows alone
+_BUT_NOT = r"\b(?:rather than|instead of|in place of|as opposed to|contrary to|unlike|and not|not (?=\d))"
+_NEGATION = re.compile(f"{_NOT}|{_DENYING}|{_BUT_NOT}", re.I)
+# Two denials are an approval: "nobody opposed", "rejected a motion to block"
+_DOUBLE_NEGATION = re.compile(
+    rf"(?:{_NOT}|{_DENYING})[a-z]*((?: (?!(?:and|or|but|as|because|since|who|which|it)\b)[a-z]+){{0,4}}?)"
+    rf" (?:{_DENYING}|\b(?:object|doubt|against\b))[a-z]*",
+    re.I,
+)
+# What denies, too, if the source does
+_FAILURE = re.compile(
+    r"\b(?:un(?:accept|approv|sign|finish|resolv|solv|chang|complet|suit|satisf|renew|fix|extend|affect)|incomplet"
+    r"|inadequa|insufficien|ineffect|useless|without|in vain|no avail|against|laps|expir|persist|remain|still"
+    r"|continu|collaps|defeat|lost the|lack|broke)",
+    re.I,
+)
+_SUCCESS = re.compile(
+    r"\b(?:pass|approv|accept|adopt|renew|exten[ds]|prolong|sign|complet|finali[sz]|(?:went|go\w*) ahead|succe"
+    r"|grant|receiv|obtain|got\b|gets?\b|w[io]n|help|fix|solv|resolv|improv|chang|eliminat|us(?:es?|ed|ing)\b|faster)",
+    re.I,
+)
+# What a later answer has replaced
+_SUPERSEDED = re.compile(
+    r"\b(?:earlier|previous|original|initial|former|at first|first|once|wrong|mistake|incorrect|up from|down from)",
     re.I,
 )
 _CLAUSE_END = re.compile(
-    r"[;:,](?=\s)|[—–()]|\b(?:but|although|though|while|whereas|because|who|which)\b", re.I
+    rf"[;:,](?=\s)|[—–()]|\b(?:but|although|though|while|whereas|because|who|which)\b|(?={_BUT_NOT})",
+    re.I,
 )
+# Between two answers in one clause: "from 2,605 to 5,510"
+_NEXT_ANSWER = re.compile(r"(?=\b(?:to|from|now|up from|down from|previously|originally)\b)", re.I)
+# What has a subject and a value
+_STATEMENT_END = re.compile(r"[;,](?=\s)|\b(?:and|but|while|whereas|although|not)\b", re.I)
+# A clause that denies the one before: "but the motion was rejected"
+_DENIES_BEFORE = re.compile(
+    r"\W*(?:(?:it|this|that|they|and|yet|then|later|however|finally|eventually|ultimately|soon|was|were|is|has|been|got"
+    r"|the (?:motion|proposal|plan|request|idea|decision|offer|vote|bid|move|measure))\W+)+"
+    rf"(?:{_DENYING}|defeat|collaps|(?:did )?not (?:pass|approv|accept|adopt|agree|happen))",
+    re.I,
+)
+_EXCLUDES = re.compile(rf"\W*(?:{_BUT_NOT}|not\b)", re.I)
 # The beginning of a sentence whose subject is in the one before
 _CONTINUES = re.compile(
-    r"\W*(?:it|its|they|their|he|his|she|her|this|that|these|those|which|later|instead)\b", re.I
+    r"\W*(?:(?:but|and|however|then|so|yet|still|in the end|finally)\W+)?(?:it|its|they|their|he|his|she|her|this|that|these|those|which|later|instead"
+    r"|the (?:motion|proposal|plan|request|amount|sum|figure|date))\b",
+    re.I,
 )
+# Abbreviations that would end a sentence
+_ABBREVIATION = re.compile(r"\b(mio|mrd|fr)\.(?=\s)", re.I)
+_NOWHERE = (-1, -1)
 _stem = google_stem()
 
 
@@ -98,41 +167,103 @@ def judge_facts(facts: Sequence[PlantedFact], summary: str) -> list[str]:
 
 
 def _passages_of(summary: str) -> list[str]:
+    summary = _ABBREVIATION.sub(r"\1", summary)
     passages = []
     for sentence, following in pairwise((*split_summary(summary), "")):
         passages.append(sentence)
         if _CONTINUES.match(following) or sentence.endswith(":"):
             passages.append(f"{sentence} {following}")
-    return passages
+    return [_DOUBLE_NEGATION.sub(r"\1 approved", passage) for passage in passages]
 
 
 def _judge_fact(fact: PlantedFact, passages: Sequence[str]) -> str:
-    def last_place(parts: Sequence[FactPart]) -> int:
-        places = (place for place, text in enumerate(passages) if _states(text, parts, fact))
-        return max(places, default=-1)
-
-    answered = last_place((fact.subject, *fact.answer))
-    revoked = last_place((fact.subject, *fact.revoked)) if fact.revoked else -1
-    if max(answered, revoked) >= 0:
-        # Both may be in one passage: "2,310, not 5,800"
+    answered = _last_place(passages, (fact.subject, *fact.answer), fact)
+    revoked = _NOWHERE
+    if fact.revoked:
+        revoked = _last_place(passages, (fact.subject, *fact.revoked), fact)
+    if max(answered, revoked) > _NOWHERE:
         return RIGHT if answered >= revoked else WRONG
-    if fact.statements and all(last_place(each.parts) >= 0 for each in fact.statements):
+    places = [_last_place(passages, statement.parts, fact) for statement in fact.statements]
+    if places and _NOWHERE not in places:
         return RIGHT
     return WRONG if any(_contradicts(passage, fact) for passage in passages) else MISSING
 
 
-def _states(passage: str, parts: Sequence[FactPart], fact: PlantedFact) -> bool:
-    """Return True if a passage has the parts, and denies them only if the source does."""
-    denials = [part for part in parts if part.kind == "not"]
+def _last_place(
+    passages: Sequence[str], parts: Sequence[FactPart], fact: PlantedFact
+) -> tuple[int, int]:
+    """Return the last passage that states the parts, and the clause in it; nowhere if a later one denies them."""
+    last = _NOWHERE
+    for place, passage in enumerate(passages):
+        clause = _stating_clause(passage, parts, fact)
+        if clause is not None:
+            last = (place, clause) if clause >= 0 else _NOWHERE
+    return last
+
+
+def _stating_clause(passage: str, parts: Sequence[FactPart], fact: PlantedFact) -> int | None:
+    """Return the last clause that states the parts; -1 if the passage denies them, None if it does not have them."""
     values = [part for part in parts if part.kind != "not"]
     if not all(_has_part(passage, part) for part in values):
-        return False
+        return None
+    clauses = _clauses_of(passage, fact)
+    denials = [part for part in parts if part.kind == "not"]
     if denials:
-        return _is_denied(passage, denials)
-    # The source may deny something else in the same sentence, and the summary, too
-    if _NEGATION.search(_stated_source(fact)):
-        return True
-    return not _is_denied(passage, [part for part in values if part != fact.subject])
+        is_failed = _FAILURE.search(passage) and not _SUCCESS.search(passage)
+        return None if _affirming_clauses(clauses, denials, fact) and not is_failed else 0
+    values = [part for part in values if part != fact.subject]
+    if _is_of_another(passage, values, fact):
+        return -1
+    # The source may deny something else in the same clause, and the summary, too
+    source = _clauses_of(_stated_source(fact), fact)
+    if _has_any(" ".join(source), values) and not _affirming_clauses(source, values, fact):
+        return len(clauses)
+    return max(_affirming_clauses(clauses, values, fact), default=-1)
+
+
+def _clauses_of(passage: str, fact: PlantedFact) -> list[str]:
+    clauses = []
+    for clause in _CLAUSE_END.split(passage):
+        if fact.revoked and all(_has_part(clause, part) for part in (*fact.answer, *fact.revoked)):
+            clauses += _NEXT_ANSWER.split(clause)
+        else:
+            clauses.append(clause)
+    return clauses
+
+
+def _affirming_clauses(
+    clauses: Sequence[str], parts: Sequence[FactPart], fact: PlantedFact
+) -> list[int]:
+    """Return the places of the clauses that have a part, or else of all, if they deny nothing."""
+    places: list[int] = []
+    has_parts = any(_has_any(clause, parts) for clause in clauses)
+    for place, clause in enumerate(clauses):
+        is_denied = _NEGATION.search(clause) or (fact.revoked and _SUPERSEDED.search(clause))
+        if _has_any(clause, parts) or not has_parts:
+            if not is_denied:
+                places.append(place)
+            elif not has_parts:
+                return []
+        elif _DENIES_BEFORE.match(clause):
+            places.clear()
+        elif fact.subject.kind == "name" and _EXCLUDES.match(clause):
+            if _has_part(clause, fact.subject):
+                return []
+    return places
+
+
+def _is_of_another(passage: str, values: Sequence[FactPart], fact: PlantedFact) -> bool:
+    """Return True if a passage has the values of another subject, and others of this one."""
+    if fact.subject.kind != "name":
+        return False
+    statements = _STATEMENT_END.split(passage)
+    about = [text for text in statements if _has_part(text, fact.subject)]
+    if not any(_has_other_value(text, values, fact) for text in about):
+        return False
+    holding = [text for text in statements if _has_any(text, values)]
+    if not holding or any(text in about for text in holding):
+        return False
+    return all(_has_other_name(text, fact) for text in holding)
 
 
 def _contradicts(passage: str, fact: PlantedFact) -> bool:
@@ -140,18 +271,41 @@ def _contradicts(passage: str, fact: PlantedFact) -> bool:
     if not _has_part(passage, fact.subject):
         return False
     lacking = [part for part in fact.answer if not _has_part(passage, part)]
-    source_tokens = tokens_of(f"{_stated_source(fact)} {fact.subject.text}")
-    for part in lacking:
-        if part.kind == "name" and any(not name <= source_tokens for name in _names_of(passage)):
+    claims = [clause for clause in _CLAUSE_END.split(passage) if not _NEGATION.search(clause)]
+    if _has_other_value(", ".join(claims), lacking, fact):
+        return True
+    if any(part.kind == "not" for part in lacking):
+        return bool(_SUCCESS.search(passage))
+    return not lacking
+
+
+def _has_other_value(text: str, parts: Sequence[FactPart], fact: PlantedFact) -> bool:
+    others = tokens_of(text) - _source_tokens(fact)
+    for part in parts:
+        if part.kind == "name" and _has_other_name(text, fact):
             return True
         form = _OTHERS.get(part.kind)
-        if form and any(map(form.match, tokens_of(passage) - source_tokens)):
+        if form and any(map(form.match, others)):
             return True
-    return not lacking
+    return False
+
+
+def _has_other_name(text: str, fact: PlantedFact) -> bool:
+    source_tokens = _source_tokens(fact)
+    return any(not name <= source_tokens for name in _names_of(text))
+
+
+def _source_tokens(fact: PlantedFact) -> frozenset[str]:
+    texts = [part.text for part in (fact.subject, *fact.answer)]
+    return tokens_of(" ".join([_stated_source(fact), *texts]))
 
 
 def _stated_source(fact: PlantedFact) -> str:
     return " ".join(statement.sentence for statement in fact.statements)
+
+
+def _has_any(text: str, parts: Sequence[FactPart]) -> bool:
+    return any(_has_part(text, part) for part in parts)
 
 
 def _has_part(passage: str, part: FactPart) -> bool:
@@ -162,23 +316,26 @@ def _has_part(passage: str, part: FactPart) -> bool:
     lacking, optional = needed - stated, _MAY_BE_MISSING.get(part.kind)
     if optional and not any(map(optional.match, stated)):
         lacking = frozenset(token for token in lacking if not optional.match(token))
-    if not lacking:
+    if all(_is_rounded(value, stated) for value in lacking):
         return True
     # A family name is enough: no two planted people share one
     return part.kind == "name" and tokens_of(part.text.split()[-1]) in _names_of(passage)
 
 
+def _is_rounded(value: str, stated: frozenset[str]) -> bool:
+    """Return True if a value rounds to a stated one, to as many digits: 4831 to "≈4800"."""
+    for token in stated:
+        if token[0] in _ROUNDINGS and value[0].isdecimal():
+            rounded = Decimal(token[1:]).normalize()
+            exponent = int(rounded.as_tuple().exponent)
+            digits = Decimal(value).scaleb(-exponent).to_integral_value(_ROUNDINGS[token[0]])
+            if digits == rounded.scaleb(-exponent):
+                return True
+    return False
+
+
 def _names_of(passage: str) -> list[frozenset[str]]:
     return [tokens_of(name) for name in names_in(passage, "")]
-
-
-def _is_denied(passage: str, parts: Sequence[FactPart]) -> bool:
-    """Return True if a clause with one of the parts, or else the whole passage, has a negation."""
-    holding = []
-    for clause in _CLAUSE_END.split(passage):
-        if any(_has_part(clause, part) for part in parts):
-            holding.append(clause)
-    return any(map(_NEGATION.search, holding or [passage]))
 
 
 @lru_cache(10_000)  # each passage is compared with many facts
@@ -190,17 +347,24 @@ def tokens_of(text: str) -> frozenset[str]:
     in two ways.
     """
     text = text.casefold()
+    text = _POINT_WITH_DIGIT.sub(lambda match: f".{_DIGITS.index(match[1])}", text)
     for match, value in reversed([*spelled_numbers(text)]):
-        text = f"{text[: match.start()]}{value}{text[match.end() :]}"
+        # "two 550" is not 2550
+        rest = re.sub(r"^ (?=\d)", "  ", text[match.end() :])
+        text = f"{text[: match.start()]}{value}{rest}"
     for date in _DATES:
         text = re.sub(date, _date_tokens, text)
     for spelling, compared in _SPELLINGS.items():
         text = re.sub(spelling, compared, text)
     tokens = set()
     for token in _STATED_TOKEN.findall(text):
-        if re.fullmatch(_NUMBER, token):
-            number = Decimal(re.sub(r"[^\d.e]", "", token))
-            tokens.add(f"{number.normalize():f}")
+        rounding = token[0] if token[0] in _ROUNDINGS else ""
+        number = token.removeprefix(rounding)
+        if re.fullmatch(_NUMBER, number):
+            value = Decimal(re.sub(r"[^\d.e]", "", number))
+            tokens.add(f"{rounding}{value.normalize():f}")
+            if re.fullmatch(r"\d{1,3}\.\d{3}", number):
+                tokens.add(f"{rounding}{value * 1000:.0f}")  # 3.400 may be 3,400
         elif token not in _IGNORED_WORDS:
             tokens.add(_stem(token) if token.isalpha() else token)
     return frozenset(tokens)
@@ -208,6 +372,7 @@ def tokens_of(text: str) -> frozenset[str]:
 
 def _date_tokens(match: re.Match[str]) -> str:
     day, month, year = match["day"], match["month"], match["year"]
+    day = {"first": "1", "second": "2"}.get(day, day)
     if not month.isdecimal():
         month = f"{_MONTHS.index(month[:3]) + 1}"
     tokens = f" @{month:0>2}-{day:0>2} "
