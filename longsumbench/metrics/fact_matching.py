@@ -33,7 +33,7 @@ _DATES = (
     r"\b(?P<year>\d{4})(?P<mark>[-/.])(?P<month>\d\d?)(?P=mark)(?P<day>\d\d?)\b",  # 2023-03-14
     r"\b(?P<day>\d\d?)(?P<mark>[-./])(?P<month>\d\d?)(?P=mark)['’]?(?P<year>\d{4}|\d\d)\b",  # 14.03.2023, 14/3/23
     rf"(?<![\w.,/])(?={_DAY_IN_DIGITS}\.{_MONTH_IN_DIGITS}\.(?![\w.]))(?P<year>)",  # 14.3., which may be a number, too
-    rf"(?<=\bon ){_DAY_IN_DIGITS}[./]{_MONTH_IN_DIGITS}\b(?![./]?\w)(?P<year>)",  # on 14/3
+    rf"(?:(?<=\bon )|(?<![\w.,/])(?=\d\d/\d)){_DAY_IN_DIGITS}[./]{_MONTH_IN_DIGITS}\b(?![./]?\w)(?P<year>)",  # on 14/3
 )
 # What is written in several ways → in which one it is compared
 _SPELLINGS = {
@@ -87,21 +87,23 @@ _OTHERS = {
 }
 # "not only A" states A; "must not exceed 3" and "no more than 3" state 3
 _NOT = (
-    r"\b(?:not(?! only| exceed| more than| less than)|no(?! more than| less than| fewer than)|never|none|nobody"
-    r"|nothing|neither|nor|cannot|un(?:able|available|successful\w*))\b|n['’]t\b"
+    r"\b(?:not(?! only| exceed)(?! (?:more|less|fewer|later) than)|no(?! (?:more|less|fewer|later) than)|never|none|nobody"
+    r"|nothing|neither|nor|cannot|hardly|un(?:able|available|likely|willing|successful\w*))\b|n['’]t\b"
 )
 # Verbs that deny, in all their forms
 _DENYING = (
-    r"\b(?:fail|reject|refus|declin|den(?:y|ie)|abandon|cancel|scrap|skip|veto|oppos(?!ite)|withdr[ae]w|withh[eo]ld"
-    r"|block(?!s? of)|stop(?:p|s?\b)|halt|prevent|prohibit|forb[ia]d|revok|rescind|annul|overturn|retract|shelv|suspend"
-    r"|(?:postpon|delayed|deferr?)\w*\b(?! (?:to|until|till)\b)|dismiss|disapprov|disallow|quit\b|resign|replaced by"
+    r"\b(?:fail|reject|refus|declin|den(?:y|ie)|abandon|cancel|scrap|skip|veto|oppos(?!ite)|objected|withdr[ae]w|withh[eo]ld"
+    r"|block(?!s? of)|stop(?:p|s?\b)|halt|prevent|prohibit|forb[ia]d|revok|revers|rescind|repeal|annul|overturn|retract|shelv"
+    r"|suspend|fr[eo]e?z|drop(?:s|p|\b)|ditch|nixed|axed|quash|thwart|derail|stalled|bann|barred|lack|miss(?:ed|es|ing)|los[et]"
+    r"|(?:postpon|delayed|deferr?)\w*\b(?! (?:to|until|till)\b)|dismiss|disapprov|disallow|disagree|resist|refrain|remov"
+    r"|strik|struck|quit\b|resign|replaced by|decided not|vot\w* no\b|sa(?:id|ys?) no\b|would not hear"
     r"|g[ai]v\w* up\b|turn\w* down\b|rul\w* out\b|call\w* off\b|put\w* (?:off|on (?:hold|ice))\b|pull\w* out\b"
-    r"|(?:vot|str[iu]|sho)\w* down\b|thr[eo]w\w* out\b|back\w* out\b|f[ae]ll\w* (?:short|through)\b|step\w* down\b"
+    r"|(?:vot|sho)\w* down\b|thr[eo]w\w* out\b|back\w* (?:out|away)\b|f[ae]ll\w* (?:short|through)\b|step\w* down\b"
     r"|(?:vot|decid|rul|argu)\w* against\b|(?:left|leaves|leaving) (?:the|as|his|her|its)\b"
     r"|(?:left|go\w*|went|do|did|remain\w*) without\b)"
 )
 # They deny what follows alone
-_BUT_NOT = r"\b(?:rather than|instead of|in place of|as opposed to|contrary to|unlike|and not|not (?=\d))"
+_BUT_NOT = r"\b(?:rather than|instead of|in place of|as opposed to|let alone|contrary to|unlike|and not|not (?=\d))"
 _NEGATION = re.compile(f"{_NOT}|{_DENYING}|{_BUT_NOT}", re.I)
 # Two denials are an approval: "nobody opposed", "rejected a motion to block"
 _DOUBLE_NEGATION = re.compile(
@@ -112,33 +114,37 @@ _DOUBLE_NEGATION = re.compile(
 # What denies, too, if the source does
 _FAILURE = re.compile(
     r"\b(?:un(?:accept|approv|sign|finish|resolv|solv|chang|complet|suit|satisf|renew|fix|extend|affect)|incomplet"
-    r"|inadequa|insufficien|ineffect|useless|without|in vain|no avail|against|laps|expir|persist|remain|still"
-    r"|continu|collaps|defeat|lost the|lack|broke)",
+    r"|inadequa|insufficien|ineffect|useless|without|in vain|no avail|against|laps|expir|surviv|persist|remain|still"
+    r"|continu|collaps|defeat|los[et]s? (?:the|its|their)|lack|broke)",
     re.I,
 )
 _SUCCESS = re.compile(
     r"\b(?:pass|approv|accept|adopt|renew|exten[ds]|prolong|sign|complet|finali[sz]|(?:went|go\w*) ahead|succe"
-    r"|grant|receiv|obtain|got\b|gets?\b|w[io]n|help|fix|solv|resolv|improv|chang|eliminat|us(?:es?|ed|ing)\b|faster)",
+    r"|grant|receiv|obtain|got\b|gets?\b|w[io]n|help|fix|solv|resolv|cure|vanish|disappear|keep|kept|carried|green light|improv|chang|eliminat|us(?:es?|ed|ing)\b|faster)",
     re.I,
 )
 # What a later answer has replaced
 _SUPERSEDED = re.compile(
-    r"\b(?:earlier|previous|original|initial|former|at first|first|once|wrong|mistake|incorrect|up from|down from)",
+    r"\b(?:earlier|previous|original|initial|former|first|once|wrong|mistake|incorrect)",
     re.I,
 )
 _CLAUSE_END = re.compile(
-    rf"[;:,](?=\s)|[—–()]|\b(?:but|although|though|while|whereas|because|who|which)\b|(?={_BUT_NOT})",
+    r"[;:,](?=\s)|[—–()]|\b(?:but|although|though|while|whereas|because|who|which|and(?= [a-z]+ed\b))\b"
+    rf"|(?={_BUT_NOT}|\b(?:now|previously|originally)\b)",
     re.I,
 )
-# Between two answers in one clause: "from 2,605 to 5,510"
-_NEXT_ANSWER = re.compile(r"(?=\b(?:to|from|now|up from|down from|previously|originally)\b)", re.I)
+# "corrected from 2,605 to 5,510" denies the former
+_CHANGE = re.compile(
+    r"(\b(?:\w+ed|forward|off|back|went|up|down)) from ([^;()]*?\d[^;()]*?)(?: to (?=[^;()]*\d)|(?=\W*$))", re.I
+)
 # What has a subject and a value
 _STATEMENT_END = re.compile(r"[;,](?=\s)|\b(?:and|but|while|whereas|although|not)\b", re.I)
 # A clause that denies the one before: "but the motion was rejected"
+_REFERENCE = r"(?:it|this|that|them|the (?:motion|proposal|plan|request|idea|decision|offer|vote|bid|move|measure))"
 _DENIES_BEFORE = re.compile(
-    r"\W*(?:(?:it|this|that|they|and|yet|then|later|however|finally|eventually|ultimately|soon|was|were|is|has|been|got"
-    r"|the (?:motion|proposal|plan|request|idea|decision|offer|vote|bid|move|measure))\W+)+"
-    rf"(?:{_DENYING}|defeat|collaps|(?:did )?not (?:pass|approv|accept|adopt|agree|happen))",
+    rf"\W*(?:(?:{_REFERENCE}|they|and|yet|then|later|however|finally|eventually|ultimately|soon|was|were|is|has|been|got)\W+)+"
+    rf"(?:{_DENYING}|defeat|collaps|(?:did )?not (?:pass|approv|accept|adopt|agree|happen))"
+    rf"|\D*{_DENYING}\w*(?: of| to)?(?: {_REFERENCE})\W*$|\W*{_DENYING}\w*\W*$",
     re.I,
 )
 _EXCLUDES = re.compile(rf"\W*(?:{_BUT_NOT}|not\b)", re.I)
@@ -171,9 +177,10 @@ def _passages_of(summary: str) -> list[str]:
     passages = []
     for sentence, following in pairwise((*split_summary(summary), "")):
         passages.append(sentence)
-        if _CONTINUES.match(following) or sentence.endswith(":"):
+        if _CONTINUES.match(following) or _DENIES_BEFORE.match(following) or sentence.endswith(":"):
             passages.append(f"{sentence} {following}")
-    return [_DOUBLE_NEGATION.sub(r"\1 approved", passage) for passage in passages]
+    passages = [_DOUBLE_NEGATION.sub(r"\1 approved", passage) for passage in passages]
+    return [_CHANGE.sub(r"\1, not \2, ", passage) for passage in passages]
 
 
 def _judge_fact(fact: PlantedFact, passages: Sequence[str]) -> str:
@@ -206,7 +213,7 @@ def _stating_clause(passage: str, parts: Sequence[FactPart], fact: PlantedFact) 
     values = [part for part in parts if part.kind != "not"]
     if not all(_has_part(passage, part) for part in values):
         return None
-    clauses = _clauses_of(passage, fact)
+    clauses = _CLAUSE_END.split(passage)
     denials = [part for part in parts if part.kind == "not"]
     if denials:
         is_failed = _FAILURE.search(passage) and not _SUCCESS.search(passage)
@@ -215,20 +222,10 @@ def _stating_clause(passage: str, parts: Sequence[FactPart], fact: PlantedFact) 
     if _is_of_another(passage, values, fact):
         return -1
     # The source may deny something else in the same clause, and the summary, too
-    source = _clauses_of(_stated_source(fact), fact)
+    source = _CLAUSE_END.split(_stated_source(fact))
     if _has_any(" ".join(source), values) and not _affirming_clauses(source, values, fact):
         return len(clauses)
     return max(_affirming_clauses(clauses, values, fact), default=-1)
-
-
-def _clauses_of(passage: str, fact: PlantedFact) -> list[str]:
-    clauses = []
-    for clause in _CLAUSE_END.split(passage):
-        if fact.revoked and all(_has_part(clause, part) for part in (*fact.answer, *fact.revoked)):
-            clauses += _NEXT_ANSWER.split(clause)
-        else:
-            clauses.append(clause)
-    return clauses
 
 
 def _affirming_clauses(
@@ -335,7 +332,8 @@ def _is_rounded(value: str, stated: frozenset[str]) -> bool:
 
 
 def _names_of(passage: str) -> list[frozenset[str]]:
-    return [tokens_of(name) for name in names_in(passage, "")]
+    # without initials
+    return [tokens_of(re.sub(r"\b\w\b", "", name)) for name in names_in(passage, "")]
 
 
 @lru_cache(10_000)  # each passage is compared with many facts
