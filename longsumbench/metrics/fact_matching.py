@@ -49,6 +49,7 @@ _SPELLINGS = {
     r"(?<=\d)\.(?=\d{3}\.\d{3}(?!\d))|(?<=\d\.\d{3})\.(?=\d{3}(?!\d))": ",",  # 3.400.000
     r"\b(\d+\.\d)k\b": r"≈\1e3",  # 3.4k is mostly rounded
     r"(?<=\d)(?:[\s-]?thousand|k)\b": "e3",  # 3 thousand, 3k
+    r" point (\d)000000\b": r".\1e6",  # three point four million, whose "four million" was read
     r"(?<=\d)(?:[\s-]?(?:million(?:en)?|mill?|mio|mln|mn)|m)\b": "e6",  # 3.4-million, 3.4 mn, 3.4m
     r"(?<=\d)(?:[\s-]?(?:billion|bn|mrd)|b)\b": "e9",
     r"(?:\b(?:about|around|roughly|approximately|approx|circa|ca|some|close to)\b\.?|~)(\s*[€$£₣¤]?)\s*(?=\d)": r"\1 ≈",
@@ -61,12 +62,8 @@ _NUMBER = (
     r"\d{1,3}(?:[,'’ \u00a0\u2009\u202f]\d{3})+(?!\d)(?:\.\d+)?(?:e\d)?"  # 3,400,000, 3 400 000
     r"|\d+(?:\.\d+)?(?:e\d)?"  # 3.4e6
 )
-_DIGITS = re.findall("[a-z]+", "zero one two three four five six seven eight nine")
-_POINT_WITH_DIGIT = re.compile(rf" point ({'|'.join(_DIGITS)})\b")
 _FILE = r"(?<![\w.-])[\w-][\w.-]*\.[a-z]\w*"
-_STATED_TOKEN = re.compile(
-    rf"@\d\d-\d\d|@\d{{4}}|[€$£₣¤]|{_FILE}|[≈≥≤]?(?:{_NUMBER})|[^\W_\d]+"
-)
+_STATED_TOKEN = re.compile(rf"@\d\d-\d\d|@\d{{4}}|[€$£₣¤]|{_FILE}|[≈≥≤]?(?:{_NUMBER})|[^\W_\d]+")
 # Neither function words, nor titles and legal forms, tell names or phrases apart
 _IGNORED_WORDS = frozenset(
     re.findall(
@@ -94,7 +91,7 @@ _NOT = (
 _DENYING = (
     r"\b(?:fail|reject|refus|declin|den(?:y|ie)|abandon|cancel|scrap|skip|veto|oppos(?!ite)|objected|withdr[ae]w|withh[eo]ld"
     r"|block(?!s? of)|stop(?:p|s?\b)|halt|prevent|prohibit|forb[ia]d|revok|revers|rescind|repeal|annul|overturn|retract|shelv"
-    r"|suspend|fr[eo]e?z|drop(?:s|p|\b)|ditch|nixed|axed|quash|thwart|derail|stalled|bann|barred|lack|miss(?:ed|es|ing)|los[et]"
+    r"|suspend|fr[eo]e?z|drop(?:s|p|\b)|ditch|nixed|axed|quash|thwart|derail|stalled|bann|barred|lack|miss(?:ed|es|ing)|lost (?:the|out)\b"
     r"|(?:postpon|delayed|deferr?)\w*\b(?! (?:to|until|till)\b)|dismiss|disapprov|disallow|disagree|resist|refrain|remov"
     r"|strik|struck|quit\b|resign|replaced by|decided not|vot\w* no\b|sa(?:id|ys?) no\b|would not hear"
     r"|g[ai]v\w* up\b|turn\w* down\b|rul\w* out\b|call\w* off\b|put\w* (?:off|on (?:hold|ice))\b|pull\w* out\b"
@@ -104,58 +101,50 @@ _DENYING = (
 )
 # They deny what follows alone
 _BUT_NOT = r"\b(?:rather than|instead of|in place of|as opposed to|let alone|contrary to|unlike|and not|not (?=\d))"
-_NEGATION = re.compile(f"{_NOT}|{_DENYING}|{_BUT_NOT}", re.I)
-# Two denials are an approval: "nobody opposed", "rejected a motion to block"
-_DOUBLE_NEGATION = re.compile(
-    rf"(?:{_NOT}|{_DENYING})[a-z]*((?: (?!(?:and|or|but|as|because|since|who|which|it)\b)[a-z]+){{0,4}}?)"
-    rf" (?:{_DENYING}|\b(?:object|doubt|against\b))[a-z]*",
-    re.I,
-)
+_NEGATION = re.compile(f"(?i){_NOT}|{_DENYING}|{_BUT_NOT}")
+# How a summary is read → what it says in plain words
+_REPHRASED = {
+    # Two denials are an approval: "nobody opposed", "rejected a motion to block"
+    rf"(?i)(?:{_NOT}|{_DENYING})[a-z]*((?: (?!(?:and|or|but|as|because|since|who|which|it)\b)[a-z]+){{0,4}}?)"
+    rf" (?:{_DENYING}|\b(?:object|doubt|(?:was|were) against\b))[a-z]*": r"\1 approved",
+    # "corrected from 2,605 to 5,510" denies the former
+    r"(?i)(\b(?:\w+ed|forward|off|back|went|up|down)) from ((?:(?!\. )[^;()])*?\d(?:(?!\. )[^;()])*?)"
+    r"(?: to (?=[^;().]*\d)|(?=[.,;)](?:\s|$)|$))": r"\1, not \2, ",
+    r"\b(Mio|Mrd|Fr)\.(?=\s)": r"\1",  # they would end a sentence
+}
 # What denies, too, if the source does
 _FAILURE = re.compile(
-    r"\b(?:un(?:accept|approv|sign|finish|resolv|solv|chang|complet|suit|satisf|renew|fix|extend|affect)|incomplet"
+    r"(?i)\b(?:un(?:accept|approv|sign|finish|resolv|solv|chang|complet|suit|satisf|renew|fix|extend|affect)|incomplet"
     r"|inadequa|insufficien|ineffect|useless|without|in vain|no avail|against|laps|expir|surviv|persist|remain|still"
-    r"|continu|collaps|defeat|los[et]s? (?:the|its|their)|lack|broke)",
-    re.I,
+    r"|continu|collaps|defeat|los[et]s? (?:the|its|their)|lack|broke)"
 )
 _SUCCESS = re.compile(
-    r"\b(?:pass|approv|accept|adopt|renew|exten[ds]|prolong|sign|complet|finali[sz]|(?:went|go\w*) ahead|succe"
-    r"|grant|receiv|obtain|got\b|gets?\b|w[io]n|help|fix|solv|resolv|cure|vanish|disappear|keep|kept|carried|green light|improv|chang|eliminat|us(?:es?|ed|ing)\b|faster)",
-    re.I,
+    r"(?i)\b(?:pass|approv|accept|adopt|renew|exten[ds]|prolong|sign|complet|finali[sz]|(?:went|go\w*) ahead|succe"
+    r"|grant|receiv|obtain|got\b|gets?\b|w[io]n|help|fix|solv|resolv|cure|vanish|disappear|keep|kept|carried|green light|improv|chang|eliminat|us(?:es?|ed|ing)\b|faster)"
 )
 # What a later answer has replaced
 _SUPERSEDED = re.compile(
-    r"\b(?:earlier|previous|original|initial|former|first|once|wrong|mistake|incorrect)",
-    re.I,
+    r"(?i)\b(?:earlier|previous|original|initial|former|first|once|wrong|mistake|incorrect)"
 )
 _CLAUSE_END = re.compile(
-    r"[;:,](?=\s)|[—–()]|\b(?:but|although|though|while|whereas|because|who|which|and(?= [a-z]+ed\b))\b"
-    rf"|(?={_BUT_NOT}|\b(?:now|previously|originally)\b)",
-    re.I,
-)
-# "corrected from 2,605 to 5,510" denies the former
-_CHANGE = re.compile(
-    r"(\b(?:\w+ed|forward|off|back|went|up|down)) from ([^;()]*?\d[^;()]*?)(?: to (?=[^;()]*\d)|(?=\W*$))", re.I
+    r"(?i)[;:,](?=\s)|[—–()]|\b(?:but|although|though|while|whereas|because|who|which|and(?= [a-z]+ed\b))\b"
+    rf"|(?={_BUT_NOT}|\b(?:now|previously|originally)\b)"
 )
 # What has a subject and a value
-_STATEMENT_END = re.compile(r"[;,](?=\s)|\b(?:and|but|while|whereas|although|not)\b", re.I)
+_STATEMENT_END = re.compile(r"(?i)[;,](?=\s)|\b(?:and|but|while|whereas|although|not)\b")
 # A clause that denies the one before: "but the motion was rejected"
 _REFERENCE = r"(?:it|this|that|them|the (?:motion|proposal|plan|request|idea|decision|offer|vote|bid|move|measure))"
 _DENIES_BEFORE = re.compile(
-    rf"\W*(?:(?:{_REFERENCE}|they|and|yet|then|later|however|finally|eventually|ultimately|soon|was|were|is|has|been|got)\W+)+"
+    rf"(?i)\W*(?:(?:{_REFERENCE}|they|and|yet|then|later|however|finally|eventually|ultimately|soon|was|were|is|has|been|got)\W+)+"
     rf"(?:{_DENYING}|defeat|collaps|(?:did )?not (?:pass|approv|accept|adopt|agree|happen))"
-    rf"|\D*{_DENYING}\w*(?: of| to)?(?: {_REFERENCE})\W*$|\W*{_DENYING}\w*\W*$",
-    re.I,
+    rf"|\D*{_DENYING}\w*(?: of| to)?(?: {_REFERENCE})\W*$|\W*(?:reject|refus|veto|sa(?:id|ys?) no|vot\w* no)\w*\W*$"
 )
-_EXCLUDES = re.compile(rf"\W*(?:{_BUT_NOT}|not\b)", re.I)
+_EXCLUDES = re.compile(rf"(?i)\W*(?:{_BUT_NOT}|not\b)")
 # The beginning of a sentence whose subject is in the one before
 _CONTINUES = re.compile(
-    r"\W*(?:(?:but|and|however|then|so|yet|still|in the end|finally)\W+)?(?:it|its|they|their|he|his|she|her|this|that|these|those|which|later|instead"
-    r"|the (?:motion|proposal|plan|request|amount|sum|figure|date))\b",
-    re.I,
+    r"(?i)\W*(?:(?:but|and|however|then|so|yet|still|in the end|finally)\W+)?(?:it|its|they|their|he|his|she|her|this|that|these|those|which|later|instead"
+    r"|the (?:motion|proposal|plan|request|amount|sum|figure|date))\b"
 )
-# Abbreviations that would end a sentence
-_ABBREVIATION = re.compile(r"\b(mio|mrd|fr)\.(?=\s)", re.I)
 _NOWHERE = (-1, -1)
 _stem = google_stem()
 
@@ -173,132 +162,97 @@ def judge_facts(facts: Sequence[PlantedFact], summary: str) -> list[str]:
 
 
 def _passages_of(summary: str) -> list[str]:
-    summary = _ABBREVIATION.sub(r"\1", summary)
+    for pattern, plain_words in _REPHRASED.items():
+        summary = re.sub(pattern, plain_words, summary)
     passages = []
     for sentence, following in pairwise((*split_summary(summary), "")):
         passages.append(sentence)
         if _CONTINUES.match(following) or _DENIES_BEFORE.match(following) or sentence.endswith(":"):
             passages.append(f"{sentence} {following}")
-    passages = [_DOUBLE_NEGATION.sub(r"\1 approved", passage) for passage in passages]
-    return [_CHANGE.sub(r"\1, not \2, ", passage) for passage in passages]
+    return passages
 
 
 def _judge_fact(fact: PlantedFact, passages: Sequence[str]) -> str:
-    answered = _last_place(passages, (fact.subject, *fact.answer), fact)
-    revoked = _NOWHERE
-    if fact.revoked:
-        revoked = _last_place(passages, (fact.subject, *fact.revoked), fact)
+    def last_place(parts: Sequence[FactPart]) -> tuple[int, int]:
+        # A later passage may deny what an earlier one states
+        last = _NOWHERE
+        for place, passage in enumerate(passages):
+            clause = _stating_clause(passage, parts, fact)
+            if clause is not None:
+                last = (place, clause) if clause >= 0 else _NOWHERE
+        return last
+
+    answered = last_place((fact.subject, *fact.answer))
+    revoked = last_place((fact.subject, *fact.revoked)) if fact.revoked else _NOWHERE
     if max(answered, revoked) > _NOWHERE:
         return RIGHT if answered >= revoked else WRONG
-    places = [_last_place(passages, statement.parts, fact) for statement in fact.statements]
-    if places and _NOWHERE not in places:
+    if fact.statements and all(last_place(each.parts) > _NOWHERE for each in fact.statements):
         return RIGHT
     return WRONG if any(_contradicts(passage, fact) for passage in passages) else MISSING
 
 
-def _last_place(
-    passages: Sequence[str], parts: Sequence[FactPart], fact: PlantedFact
-) -> tuple[int, int]:
-    """Return the last passage that states the parts, and the clause in it; nowhere if a later one denies them."""
-    last = _NOWHERE
-    for place, passage in enumerate(passages):
-        clause = _stating_clause(passage, parts, fact)
-        if clause is not None:
-            last = (place, clause) if clause >= 0 else _NOWHERE
-    return last
-
-
 def _stating_clause(passage: str, parts: Sequence[FactPart], fact: PlantedFact) -> int | None:
     """Return the last clause that states the parts; -1 if the passage denies them, None if it does not have them."""
-    values = [part for part in parts if part.kind != "not"]
+    denials = [part for part in parts if part.kind == "not"]
+    values = [part for part in parts if part not in denials]
     if not all(_has_part(passage, part) for part in values):
         return None
     clauses = _CLAUSE_END.split(passage)
-    denials = [part for part in parts if part.kind == "not"]
     if denials:
+        denied = [clause for clause in clauses if _has_any(clause, denials)]
         is_failed = _FAILURE.search(passage) and not _SUCCESS.search(passage)
-        return None if _affirming_clauses(clauses, denials, fact) and not is_failed else 0
+        return 0 if is_failed or _NEGATION.search(", ".join(denied) or passage) else None
     values = [part for part in values if part != fact.subject]
     if _is_of_another(passage, values, fact):
         return -1
-    # The source may deny something else in the same clause, and the summary, too
-    source = _CLAUSE_END.split(_stated_source(fact))
-    if _has_any(" ".join(source), values) and not _affirming_clauses(source, values, fact):
-        return len(clauses)
-    return max(_affirming_clauses(clauses, values, fact), default=-1)
-
-
-def _affirming_clauses(
-    clauses: Sequence[str], parts: Sequence[FactPart], fact: PlantedFact
-) -> list[int]:
-    """Return the places of the clauses that have a part, or else of all, if they deny nothing."""
-    places: list[int] = []
-    has_parts = any(_has_any(clause, parts) for clause in clauses)
+    if not any(_has_any(clause, values) for clause in clauses):
+        clauses = [passage]
+    last = -1
     for place, clause in enumerate(clauses):
-        is_denied = _NEGATION.search(clause) or (fact.revoked and _SUPERSEDED.search(clause))
-        if _has_any(clause, parts) or not has_parts:
-            if not is_denied:
-                places.append(place)
-            elif not has_parts:
-                return []
-        elif _DENIES_BEFORE.match(clause):
-            places.clear()
-        elif fact.subject.kind == "name" and _EXCLUDES.match(clause):
-            if _has_part(clause, fact.subject):
-                return []
-    return places
+        if not _has_any(clause, values):
+            last = -1 if _DENIES_BEFORE.match(clause) else last
+        elif not _NEGATION.search(clause) and not (fact.revoked and _SUPERSEDED.search(clause)):
+            last = place
+    return last
 
 
 def _is_of_another(passage: str, values: Sequence[FactPart], fact: PlantedFact) -> bool:
-    """Return True if a passage has the values of another subject, and others of this one."""
+    """Return True if a passage states the values of another subject than the fact's."""
+    # Words may be anywhere
     if fact.subject.kind != "name":
         return False
+    for clause in _CLAUSE_END.split(passage):
+        if _EXCLUDES.match(clause) and _has_part(clause, fact.subject):
+            return True
     statements = _STATEMENT_END.split(passage)
     about = [text for text in statements if _has_part(text, fact.subject)]
-    if not any(_has_other_value(text, values, fact) for text in about):
-        return False
     holding = [text for text in statements if _has_any(text, values)]
-    if not holding or any(text in about for text in holding):
+    others = [text for text in holding if _has_other(text, "name", fact)]
+    if not others or others != holding or not set(others).isdisjoint(about):
         return False
-    return all(_has_other_name(text, fact) for text in holding)
+    return any(_has_other(text, part.kind, fact) for text in about for part in values)
 
 
 def _contradicts(passage: str, fact: PlantedFact) -> bool:
     """Return True if a passage that does not state a fact has its subject with another answer, or with a denial."""
     if not _has_part(passage, fact.subject):
         return False
-    lacking = [part for part in fact.answer if not _has_part(passage, part)]
+    lacking = {part.kind for part in fact.answer if not _has_part(passage, part)}
     claims = [clause for clause in _CLAUSE_END.split(passage) if not _NEGATION.search(clause)]
-    if _has_other_value(", ".join(claims), lacking, fact):
+    if any(_has_other(", ".join(claims), kind, fact) for kind in lacking):
         return True
-    if any(part.kind == "not" for part in lacking):
-        return bool(_SUCCESS.search(passage))
-    return not lacking
+    return not lacking or ("not" in lacking and bool(_SUCCESS.search(passage)))
 
 
-def _has_other_value(text: str, parts: Sequence[FactPart], fact: PlantedFact) -> bool:
-    others = tokens_of(text) - _source_tokens(fact)
-    for part in parts:
-        if part.kind == "name" and _has_other_name(text, fact):
-            return True
-        form = _OTHERS.get(part.kind)
-        if form and any(map(form.match, others)):
-            return True
-    return False
-
-
-def _has_other_name(text: str, fact: PlantedFact) -> bool:
-    source_tokens = _source_tokens(fact)
-    return any(not name <= source_tokens for name in _names_of(text))
-
-
-def _source_tokens(fact: PlantedFact) -> frozenset[str]:
+def _has_other(text: str, kind: str, fact: PlantedFact) -> bool:
+    """Return True if a text has a value of a kind that the fact does not have."""
     texts = [part.text for part in (fact.subject, *fact.answer)]
-    return tokens_of(" ".join([_stated_source(fact), *texts]))
-
-
-def _stated_source(fact: PlantedFact) -> str:
-    return " ".join(statement.sentence for statement in fact.statements)
+    texts += [statement.sentence for statement in fact.statements]
+    source_tokens = tokens_of(" ".join(texts))
+    if kind == "name":
+        return any(not name <= source_tokens for name in _names_of(text))
+    form = _OTHERS.get(kind)
+    return form is not None and any(map(form.match, tokens_of(text) - source_tokens))
 
 
 def _has_any(text: str, parts: Sequence[FactPart]) -> bool:
@@ -313,22 +267,22 @@ def _has_part(passage: str, part: FactPart) -> bool:
     lacking, optional = needed - stated, _MAY_BE_MISSING.get(part.kind)
     if optional and not any(map(optional.match, stated)):
         lacking = frozenset(token for token in lacking if not optional.match(token))
-    if all(_is_rounded(value, stated) for value in lacking):
+    lacking = frozenset(token for token in lacking if stated.isdisjoint(_roundings_of(token)))
+    if not lacking:
         return True
     # A family name is enough: no two planted people share one
     return part.kind == "name" and tokens_of(part.text.split()[-1]) in _names_of(passage)
 
 
-def _is_rounded(value: str, stated: frozenset[str]) -> bool:
-    """Return True if a value rounds to a stated one, to as many digits: 4831 to "≈4800"."""
-    for token in stated:
-        if token[0] in _ROUNDINGS and value[0].isdecimal():
-            rounded = Decimal(token[1:]).normalize()
-            exponent = int(rounded.as_tuple().exponent)
-            digits = Decimal(value).scaleb(-exponent).to_integral_value(_ROUNDINGS[token[0]])
-            if digits == rounded.scaleb(-exponent):
-                return True
-    return False
+@lru_cache(10_000)
+def _roundings_of(value: str) -> Sequence[str]:
+    """Return a number as it is rounded to fewer and fewer digits: 4831 → "≈4831", "≈4830", "≈4800", …"""
+    rounded = [f"{sign}{value}" for sign in _ROUNDINGS]
+    places = range(len(value) if re.fullmatch(r"[\d.]+", value) else 0)
+    for sign, rounding in _ROUNDINGS.items():
+        for place in places:
+            rounded.append(f"{sign}{Decimal(value).quantize(Decimal(f'1e{place}'), rounding):f}")
+    return rounded
 
 
 def _names_of(passage: str) -> list[frozenset[str]]:
@@ -345,7 +299,6 @@ def tokens_of(text: str) -> frozenset[str]:
     in two ways.
     """
     text = text.casefold()
-    text = _POINT_WITH_DIGIT.sub(lambda match: f".{_DIGITS.index(match[1])}", text)
     for match, value in reversed([*spelled_numbers(text)]):
         # "two 550" is not 2550
         rest = re.sub(r"^ (?=\d)", "  ", text[match.end() :])
@@ -356,13 +309,12 @@ def tokens_of(text: str) -> frozenset[str]:
         text = re.sub(spelling, compared, text)
     tokens = set()
     for token in _STATED_TOKEN.findall(text):
-        rounding = token[0] if token[0] in _ROUNDINGS else ""
-        number = token.removeprefix(rounding)
-        if re.fullmatch(_NUMBER, number):
-            value = Decimal(re.sub(r"[^\d.e]", "", number))
-            tokens.add(f"{rounding}{value.normalize():f}")
-            if re.fullmatch(r"\d{1,3}\.\d{3}", number):
-                tokens.add(f"{rounding}{value * 1000:.0f}")  # 3.400 may be 3,400
+        number = re.fullmatch(rf"([≈≥≤]?)({_NUMBER})", token)
+        if number:
+            value = Decimal(re.sub(r"[^\d.e]", "", number[2]))
+            tokens.add(f"{number[1]}{value.normalize():f}")
+            if re.fullmatch(r"\d{1,3}\.\d{3}", number[2]):
+                tokens.add(f"{number[1]}{value * 1000:.0f}")  # 3.400 may be 3,400
         elif token not in _IGNORED_WORDS:
             tokens.add(_stem(token) if token.isalpha() else token)
     return frozenset(tokens)
