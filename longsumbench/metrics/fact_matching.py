@@ -47,6 +47,7 @@ _SPELLINGS = {
     r"\b(?:yen|yuan|kron\w+|rupees?|r(?:o?u)bles?|pesos?|zloty\w*|[jc][pn]y|inr|sek|nok|dkk|pln)\b|[¥₹₽]": " ¤ ",
     r"(?<=\d),(?=\d\d?(?!\d))": ".",  # 3,4 million
     r"(?<=\d)\.(?=\d{3}\.\d{3}(?!\d))|(?<=\d\.\d{3})\.(?=\d{3}(?!\d))": ",",  # 3.400.000
+    r"(?<![\d.])(\d{1,3})\.(\d{3})(?!\.?\d|[\s-]?(?:[ekmb]|thousand|million)\b)": r"\g<0> \1\2",  # 3.400 may be 3,400
     r"\b(\d+\.\d)k\b": r"≈\1e3",  # 3.4k is mostly rounded
     r"(?<=\d)(?:[\s-]?thousand|k)\b": "e3",  # 3 thousand, 3k
     r" point (\d)000000\b": r".\1e6",  # three point four million, whose "four million" was read
@@ -142,8 +143,8 @@ _DENIES_BEFORE = re.compile(
 _EXCLUDES = re.compile(rf"(?i)\W*(?:{_BUT_NOT}|not\b)")
 # The beginning of a sentence whose subject is in the one before
 _CONTINUES = re.compile(
-    r"(?i)\W*(?:(?:but|and|however|then|so|yet|still|in the end|finally)\W+)?(?:it|its|they|their|he|his|she|her|this|that|these|those|which|later|instead"
-    r"|the (?:motion|proposal|plan|request|amount|sum|figure|date))\b"
+    r"(?i)\W*(?:(?:but|and|however|then|so|yet|still|in the end|finally)\W+)?(?:its?|they|their|he|his|she|her|this|that"
+    rf"|these|those|which|later|instead|the (?:amount|sum|figure|date))\b|{_DENIES_BEFORE.pattern[4:]}"
 )
 _NOWHERE = (-1, -1)
 _stem = google_stem()
@@ -167,7 +168,7 @@ def _passages_of(summary: str) -> list[str]:
     passages = []
     for sentence, following in pairwise((*split_summary(summary), "")):
         passages.append(sentence)
-        if _CONTINUES.match(following) or _DENIES_BEFORE.match(following) or sentence.endswith(":"):
+        if _CONTINUES.match(following) or sentence.endswith(":"):
             passages.append(f"{sentence} {following}")
     return passages
 
@@ -183,7 +184,7 @@ def _judge_fact(fact: PlantedFact, passages: Sequence[str]) -> str:
         return last
 
     answered = last_place((fact.subject, *fact.answer))
-    revoked = last_place((fact.subject, *fact.revoked)) if fact.revoked else _NOWHERE
+    revoked = last_place((fact.subject, *fact.revoked))
     if max(answered, revoked) > _NOWHERE:
         return RIGHT if answered >= revoked else WRONG
     if fact.statements and all(last_place(each.parts) > _NOWHERE for each in fact.statements):
@@ -207,6 +208,10 @@ def _stating_clause(passage: str, parts: Sequence[FactPart], fact: PlantedFact) 
         return -1
     if not any(_has_any(clause, values) for clause in clauses):
         clauses = [passage]
+    # The source may deny something else in the same clause, and the summary, too
+    source = [clause for clause in _CLAUSE_END.split(_stated_source(fact)) if _has_any(clause, values)]
+    if any(map(_NEGATION.search, source)):
+        return len(clauses)
     last = -1
     for place, clause in enumerate(clauses):
         if not _has_any(clause, values):
@@ -246,13 +251,16 @@ def _contradicts(passage: str, fact: PlantedFact) -> bool:
 
 def _has_other(text: str, kind: str, fact: PlantedFact) -> bool:
     """Return True if a text has a value of a kind that the fact does not have."""
-    texts = [part.text for part in (fact.subject, *fact.answer)]
-    texts += [statement.sentence for statement in fact.statements]
-    source_tokens = tokens_of(" ".join(texts))
+    known = [_stated_source(fact), *(part.text for part in (fact.subject, *fact.answer))]
+    source_tokens = tokens_of(" ".join(known))
     if kind == "name":
         return any(not name <= source_tokens for name in _names_of(text))
     form = _OTHERS.get(kind)
     return form is not None and any(map(form.match, tokens_of(text) - source_tokens))
+
+
+def _stated_source(fact: PlantedFact) -> str:
+    return " ".join(statement.sentence for statement in fact.statements)
 
 
 def _has_any(text: str, parts: Sequence[FactPart]) -> bool:
@@ -313,8 +321,6 @@ def tokens_of(text: str) -> frozenset[str]:
         if number:
             value = Decimal(re.sub(r"[^\d.e]", "", number[2]))
             tokens.add(f"{number[1]}{value.normalize():f}")
-            if re.fullmatch(r"\d{1,3}\.\d{3}", number[2]):
-                tokens.add(f"{number[1]}{value * 1000:.0f}")  # 3.400 may be 3,400
         elif token not in _IGNORED_WORDS:
             tokens.add(_stem(token) if token.isalpha() else token)
     return frozenset(tokens)
