@@ -90,24 +90,24 @@ _NOT = (
 )
 # Verbs that deny, in all their forms
 _DENYING = (
-    r"\b(?:fail|reject|refus|declin|den(?:y|ie)|abandon|cancel|scrap|skip|veto|oppos(?!ite)|objected|withdr[ae]w|withh[eo]ld"
-    r"|block(?!s? of)|stop(?:p|s?\b)|halt|prevent|prohibit|forb[ia]d|revok|revers|rescind|repeal|annul|overturn|retract|shelv"
+    r"\b(?:fail|reject|refus|declin|den(?:y|ie)|abandon|cancel|scrap|skip|veto(?:e|ing)|oppos(?!ite)|objected|withdr[ae]w|withh[eo]ld"
+    r"|block(?!s? of)|(?:stop|halt|prevent|remov)(?!\w*(?: the| all| its| any)* (?:error|leak|crash|timeout|problem|issue|bug))|prohibit|forb[ia]d|revok|revers|rescind|repeal|annul|overturn|retract|shelv"
     r"|suspend|fr[eo]e?z|drop(?:s|p|\b)|ditch|nixed|axed|quash|thwart|derail|stalled|bann|barred|lack|miss(?:ed|es|ing)|lost (?:the|out)\b"
-    r"|(?:postpon|delayed|deferr?)\w*\b(?! (?:to|until|till)\b)|dismiss|disapprov|disallow|disagree|resist|refrain|remov"
+    r"|(?:postpon|delayed|deferr?)\w*\b(?! (?:to|until|till)\b)|dismiss|disapprov|disallow|disagree|resist(?:ed|s\b)|refrain|in vain\b|yet to\b|cuts?\b(?! to| by)"
     r"|strik|struck|quit\b|resign|replaced by|decided not|vot\w* no\b|sa(?:id|ys?) no\b|would not hear"
     r"|g[ai]v\w* up\b|turn\w* down\b|rul\w* out\b|call\w* off\b|put\w* (?:off|on (?:hold|ice))\b|pull\w* out\b"
     r"|(?:vot|sho)\w* down\b|thr[eo]w\w* out\b|back\w* (?:out|away)\b|f[ae]ll\w* (?:short|through)\b|step\w* down\b"
-    r"|(?:vot|decid|rul|argu)\w* against\b|(?:left|leaves|leaving) (?:the|as|his|her|its)\b"
+    r"|(?:vot\w*|decid\w*|rul\w*|argu\w*|was|were|is|are) against\b|(?:left|leaves|leaving) (?:the|as|his|her|its)\b"
     r"|(?:left|go\w*|went|do|did|remain\w*) without\b)"
 )
 # They deny what follows alone
-_BUT_NOT = r"\b(?:rather than|instead of|in place of|as opposed to|let alone|contrary to|unlike|and not|not (?=\d))"
+_BUT_NOT = r"\b(?:rather than|instead of|in place of|as opposed to|let alone|contrary to|unlike|and not?|not (?=\d))"
 _NEGATION = re.compile(f"(?i){_NOT}|{_DENYING}|{_BUT_NOT}")
 # How a summary is read → what it says in plain words
 _REPHRASED = {
     # Two denials are an approval: "nobody opposed", "rejected a motion to block"
     rf"(?i)(?:{_NOT}|{_DENYING})[a-z]*((?: (?!(?:and|or|but|as|because|since|who|which|it)\b)[a-z]+){{0,4}}?)"
-    rf" (?:{_DENYING}|\b(?:object|doubt|(?:was|were) against\b))[a-z]*": r"\1 approved",
+    rf" (?:{_DENYING}|\b(?:object|doubt|hesitat))[a-z]*": r"\1 approved",
     # "corrected from 2,605 to 5,510" denies the former
     r"(?i)(\b(?:\w+ed|forward|off|back|went|up|down)) from ((?:(?!\. )[^;()])*?\d(?:(?!\. )[^;()])*?)"
     r"(?: to (?=[^;().]*\d)|(?=[.,;)](?:\s|$)|$))": r"\1, not \2, ",
@@ -116,35 +116,36 @@ _REPHRASED = {
 # What denies, too, if the source does
 _FAILURE = re.compile(
     r"(?i)\b(?:un(?:accept|approv|sign|finish|resolv|solv|chang|complet|suit|satisf|renew|fix|extend|affect)|incomplet"
-    r"|inadequa|insufficien|ineffect|useless|without|in vain|no avail|against|laps|expir|surviv|persist|remain|still"
+    r"|inadequa|insufficien|ineffect|useless|without|in vain|no avail|against|sent [\w ]{0,30}\bback\b|laps|expir|surviv|persist|remain|still"
     r"|continu|collaps|defeat|los[et]s? (?:the|its|their)|lack|broke)"
 )
 _SUCCESS = re.compile(
     r"(?i)\b(?:pass|approv|accept|adopt|renew|exten[ds]|prolong|sign|complet|finali[sz]|(?:went|go\w*) ahead|succe"
-    r"|grant|receiv|obtain|got\b|gets?\b|w[io]n|help|fix|solv|resolv|cure|vanish|disappear|keep|kept|carried|green light|improv|chang|eliminat|us(?:es?|ed|ing)\b|faster)"
+    r"|grant|receiv|obtain|got\b|gets?\b|w[io]n|help|fix|solv|resolv|cure|vanish|disappear|keep|kept|carried|green light|satisf|work|solution|stop|remov|prevent|improv|chang|eliminat|us(?:es?|ed|ing)\b|faster)"
 )
 # What a later answer has replaced
 _SUPERSEDED = re.compile(
     r"(?i)\b(?:earlier|previous|original|initial|former|first|once|wrong|mistake|incorrect)"
 )
 _CLAUSE_END = re.compile(
-    r"(?i)[;:,](?=\s)|[—–()]|\b(?:but|although|though|while|whereas|because|who|which|and(?= [a-z]+ed\b))\b"
+    r"(?i)[.;:,](?=\s)|[—–()]|\b(?:after(?= \w+ing\b)|but|although|though|while|whereas|because|who|which|and(?= [a-z]+ed\b))\b"
     rf"|(?={_BUT_NOT}|\b(?:now|previously|originally)\b)"
 )
 # What has a subject and a value
 _STATEMENT_END = re.compile(r"(?i)[;,](?=\s)|\b(?:and|but|while|whereas|although|not)\b")
 # A clause that denies the one before: "but the motion was rejected"
 _REFERENCE = r"(?:it|this|that|them|the (?:motion|proposal|plan|request|idea|decision|offer|vote|bid|move|measure))"
-_DENIES_BEFORE = re.compile(
-    rf"(?i)\W*(?:(?:{_REFERENCE}|they|and|yet|then|later|however|finally|eventually|ultimately|soon|was|were|is|has|been|got)\W+)+"
+_DENIAL_OF_BEFORE = (
+    rf"\W*(?:(?:{_REFERENCE}|they|and|yet|then|later|however|finally|eventually|ultimately|soon|was|were|is|has|been|got)\W+)+"
     rf"(?:{_DENYING}|defeat|collaps|(?:did )?not (?:pass|approv|accept|adopt|agree|happen))"
-    rf"|\D*{_DENYING}\w*(?: of| to)?(?: {_REFERENCE})\W*$|\W*(?:reject|refus|veto|sa(?:id|ys?) no|vot\w* no)\w*\W*$"
+    rf"|\D*{_DENYING}\w*(?: of| to)?(?: {_REFERENCE})\W*$|\W*(?:reject|refus|veto|sa(?:id|ys?) no|vot\w* no|in vain)\w*\W*$"
 )
+_DENIES_BEFORE = re.compile(f"(?i){_DENIAL_OF_BEFORE}")
 _EXCLUDES = re.compile(rf"(?i)\W*(?:{_BUT_NOT}|not\b)")
 # The beginning of a sentence whose subject is in the one before
 _CONTINUES = re.compile(
     r"(?i)\W*(?:(?:but|and|however|then|so|yet|still|in the end|finally)\W+)?(?:its?|they|their|he|his|she|her|this|that"
-    rf"|these|those|which|later|instead|the (?:amount|sum|figure|date))\b|{_DENIES_BEFORE.pattern[4:]}"
+    rf"|these|those|which|later|instead|the (?:amount|sum|figure|date))\b|{_DENIAL_OF_BEFORE}"
 )
 _NOWHERE = (-1, -1)
 _stem = google_stem()
@@ -244,7 +245,7 @@ def _contradicts(passage: str, fact: PlantedFact) -> bool:
         return False
     lacking = {part.kind for part in fact.answer if not _has_part(passage, part)}
     claims = [clause for clause in _CLAUSE_END.split(passage) if not _NEGATION.search(clause)]
-    if any(_has_other(", ".join(claims), kind, fact) for kind in lacking):
+    if any(_has_other("; ".join(claims), kind, fact) for kind in lacking):
         return True
     return not lacking or ("not" in lacking and bool(_SUCCESS.search(passage)))
 
