@@ -13,7 +13,7 @@ wrong or missing. Labels are by one reader, a language model.
 * fact_matching_outputs.jsonl: SmolLM2-135M-Instruct's summaries of 56 abstracts of `aclsum` since 2016 (CC BY 4.0), with
   two planted facts each: `model=prompt model.prompt=facts model.length=70 decode.no_repeat_ngram=6 dataset.plant=2`.
   They were labelled after the matcher was finished, and before it judged any of them.
-* fact_matching_written.jsonl: sentences about 45 planted facts of all kinds, which the same reader wrote and labelled:
+* fact_matching_written.jsonl: sentences about 42 planted facts of all kinds, which the same reader wrote and labelled:
   denials, other forms of values, swapped answers. They are harder than summaries. Each of the four batches was labelled
   before the matcher judged any of it. Of the first batch, only the errors on the half "tuned" were read; those of the
   second and third batch were corrected. No rule was changed for the fourth.

@@ -32,8 +32,10 @@ _DATES = (
     rf"\b{_MONTH} (?:the )?{_DAY}(?![.,]\d){_YEAR}",  # March 14, 2023
     r"\b(?P<year>\d{4})(?P<mark>[-/.])(?P<month>\d\d?)(?P=mark)(?P<day>\d\d?)\b",  # 2023-03-14
     r"\b(?P<day>\d\d?)(?P<mark>[-./])(?P<month>\d\d?)(?P=mark)['’]?(?P<year>\d{4}|\d\d)\b",  # 14.03.2023, 14/3/23
-    rf"(?<![\w.,/])(?={_DAY_IN_DIGITS}\.{_MONTH_IN_DIGITS}\.(?![\w.]))(?P<year>)",  # 14.3., which may be a number, too
-    rf"(?:(?<=\bon )|(?<![\w.,/])(?=\d\d/\d)){_DAY_IN_DIGITS}[./]{_MONTH_IN_DIGITS}\b(?![./]?\w)(?P<year>)",  # on 14/3
+    # 14.3., which is read as a number, too
+    rf"(?<![\w.,/])(?={_DAY_IN_DIGITS}\.{_MONTH_IN_DIGITS}\.(?![\w.]))(?P<year>)",
+    # on 14/3, 14/03
+    rf"(?:(?<=\bon )|(?<![\w.,/])(?=\d\d/\d)){_DAY_IN_DIGITS}[./]{_MONTH_IN_DIGITS}\b(?![./]?\w)(?P<year>)",
 )
 # What is written in several ways → in which one it is compared
 _SPELLINGS = {
@@ -53,9 +55,9 @@ _SPELLINGS = {
     r" point (\d)000000\b": r".\1e6",  # three point four million, whose "four million" was read
     r"(?<=\d)(?:[\s-]?(?:million(?:en)?|mill?|mio|mln|mn)|m)\b": "e6",  # 3.4-million, 3.4 mn, 3.4m
     r"(?<=\d)(?:[\s-]?(?:billion|bn|mrd)|b)\b": "e9",
-    r"(?:\b(?:about|around|roughly|approximately|approx|circa|ca|some|close to)\b\.?|~)(\s*[€$£₣¤]?)\s*(?=\d)": r"\1 ≈",
-    r"\b(?:over|above|more than|at least|exceeding)(\s*[€$£₣¤]?)\s*(?=\d)": r"\1 ≥",
-    r"\b(?:nearly|almost|just (?:under|below)|under|up to|close on)(\s*[€$£₣¤]?)\s*(?=\d)": r"\1 ≤",
+    r"(?:\b(?:about|around|roughly|approx(?:imately)?|circa|ca|some|close to)\b\.?|~)(\s{0,2}[€$£₣¤]?)\s{0,2}(?=\d)": r"\1 ≈",
+    r"\b(?:over|above|more than|at least|exceeding)(\s{0,2}[€$£₣¤]?)\s{0,2}(?=\d)": r"\1 ≥",
+    r"\b(?:nearly|almost|just (?:under|below)|under|up to|close on)(\s{0,2}[€$£₣¤]?)\s{0,2}(?=\d)": r"\1 ≤",
 }
 # Sign of a rounded number → how it was rounded
 _ROUNDINGS = {"≈": ROUND_HALF_UP, "≥": ROUND_FLOOR, "≤": ROUND_CEILING}
@@ -71,7 +73,8 @@ _IGNORED_WORDS = frozenset(
         "[a-z]+",
         """a an the of for in on at to by with from and as its their his her this that is are was were be been has have
         had will would did do does not no never dr mr mrs ms miss prof professor sir minister
-        chair chairman director president secretary mayor somebody someone everybody everyone nobody members ltd limited inc llc plc corp co company gmbh ag sa""",
+        chair chairman director president secretary mayor members somebody someone everybody everyone nobody
+        ltd limited inc llc plc corp co company gmbh ag sa""",
     )
 )
 # Kind of a part → tokens that a summary may leave out, if it has no other ones: years and currencies
@@ -88,60 +91,67 @@ _NOT = (
     r"\b(?:not(?! only| exceed)(?! (?:more|less|fewer|later) than)|no(?! (?:more|less|fewer|later) than)|never|none|nobody"
     r"|nothing|neither|nor|cannot|hardly|un(?:able|available|likely|willing|successful\w*))\b|n['’]t\b"
 )
-# Verbs that deny, in all their forms
+# What denies in other words
 _DENYING = (
-    r"\b(?:fail|reject|refus|declin|den(?:y|ie)|abandon|cancel|scrap|skip|veto(?:e|ing)|oppos(?!ite)|objected|withdr[ae]w|withh[eo]ld"
-    r"|block(?!s? of)|(?:stop|halt|prevent|remov)(?!\w*(?: the| all| its| any)* (?:error|leak|crash|timeout|problem|issue|bug))|prohibit|forb[ia]d|revok|revers|rescind|repeal|annul|overturn|retract|shelv"
-    r"|suspend|fr[eo]e?z|drop(?:s|p|\b)|ditch|nixed|axed|quash|thwart|derail|stalled|bann|barred|lack|miss(?:ed|es|ing)|lost (?:the|out)\b"
-    r"|(?:postpon|delayed|deferr?)\w*\b(?! (?:to|until|till)\b)|dismiss|disapprov|disallow|disagree|resist(?:ed|s\b)|refrain|in vain\b|yet to\b|cuts?\b(?! to| by)"
-    r"|strik|struck|quit\b|resign|replaced by|decided not|vot\w* no\b|sa(?:id|ys?) no\b|would not hear"
-    r"|g[ai]v\w* up\b|turn\w* down\b|rul\w* out\b|call\w* off\b|put\w* (?:off|on (?:hold|ice))\b|pull\w* out\b"
-    r"|(?:vot|sho)\w* down\b|thr[eo]w\w* out\b|back\w* (?:out|away)\b|f[ae]ll\w* (?:short|through)\b|step\w* down\b"
-    r"|(?:vot\w*|decid\w*|rul\w*|argu\w*|was|were|is|are) against\b|(?:left|leaves|leaving) (?:the|as|his|her|its)\b"
-    r"|(?:left|go\w*|went|do|did|remain\w*) without\b)"
+    # verbs, in all their forms
+    r"\b(?:fail|reject|refus|declin|den(?:y|ie)|abandon|cancel|scrap|skip|veto(?:e|ing)|oppos(?!ite)|objected|withdr[ae]w"
+    r"|withh[eo]ld|block(?!s? of)|prohibit|forb[ia]d|revok|revers|rescind|repeal|annul|overturn|retract|shelv|suspend"
+    r"|fr[eo]e?z|drop(?:s|p|\b)|ditch|nixed|axed|quash|thwart|derail|stalled|bann|barred|lack|miss(?:ed|es|ing)|dismiss"
+    r"|disapprov|disallow|disagree|resist(?:ed|s\b)|refrain|resign|quit\b|strik|struck|cuts?\b(?! to| by)"
+    r"|(?:postpon|delayed|deferr?)\w*\b(?! (?:to|until|till)\b)"
+    r"|(?:stop|halt|prevent|remov)(?!\w*(?: the| all| its| any)* (?:error|leak|crash|timeout|problem|issue|bug))"
+    # verbs with a particle
+    r"|(?:g[ai]v\w* up|turn\w* down|rul\w* out|call\w* off|put\w* (?:off|on (?:hold|ice))|pull\w* out|(?:vot|sho)\w* down"
+    r"|thr[eo]w\w* out|back\w* (?:out|away)|f[ae]ll\w* (?:short|through)|step\w* down|lost (?:the|out)|replaced by"
+    r"|(?:left|leaves|leaving) (?:the|as|his|her|its)|(?:left|go\w*|went|do|did|remain\w*) without"
+    # expressions
+    r"|(?:vot\w*|decid\w*|rul\w*|argu\w*|was|were|is|are) against|decided not|vot\w* no|sa(?:id|ys?) no|would not hear"
+    r"|in vain|yet to)\b)"
 )
 # They deny what follows alone
 _BUT_NOT = r"\b(?:rather than|instead of|in place of|as opposed to|let alone|contrary to|unlike|and not?|not (?=\d))"
 _NEGATION = re.compile(f"(?i){_NOT}|{_DENYING}|{_BUT_NOT}")
-# How a summary is read → what it says in plain words
+# What a summary has → what is read in its place
 _REPHRASED = {
     # Two denials are an approval: "nobody opposed", "rejected a motion to block"
     rf"(?i)(?:{_NOT}|{_DENYING})[a-z]*((?: (?!(?:and|or|but|as|because|since|who|which|it)\b)[a-z]+){{0,4}}?)"
     rf" (?:{_DENYING}|\b(?:object|doubt|hesitat))[a-z]*": r"\1 approved",
     # "corrected from 2,605 to 5,510" denies the former
-    r"(?i)(\b(?:\w+ed|forward|off|back|went|up|down)) from ((?:(?!\. )[^;()])*?\d(?:(?!\. )[^;()])*?)"
-    r"(?: to (?=[^;().]*\d)|(?=[.,;)](?:\s|$)|$))": r"\1, not \2, ",
+    r"(?i)(\b(?:[a-z]+ed|forward|off|back|went|up|down)) from ((?:(?!\. )[^;()\d]){0,20}\d(?:(?!\. )[^;()]){0,30}?)"
+    r"(?: to (?=[^;().\d]{0,20}\d)|(?=[.,;)](?:\s|$)|$))": r"\1, not \2, ",
     r"\b(Mio|Mrd|Fr)\.(?=\s)": r"\1",  # they would end a sentence
 }
 # What denies, too, if the source does
 _FAILURE = re.compile(
     r"(?i)\b(?:un(?:accept|approv|sign|finish|resolv|solv|chang|complet|suit|satisf|renew|fix|extend|affect)|incomplet"
-    r"|inadequa|insufficien|ineffect|useless|without|in vain|no avail|against|sent [\w ]{0,30}\bback\b|laps|expir|surviv|persist|remain|still"
-    r"|continu|collaps|defeat|los[et]s? (?:the|its|their)|lack|broke)"
+    r"|inadequa|insufficien|ineffect|useless|without|no avail|against|sent [\w ]{0,30}\bback\b|laps|expir|surviv|persist"
+    r"|remain|still|continu|collaps|defeat|los[et]s? (?:the|its|their)|broke)"
 )
 _SUCCESS = re.compile(
-    r"(?i)\b(?:pass|approv|accept|adopt|renew|exten[ds]|prolong|sign|complet|finali[sz]|(?:went|go\w*) ahead|succe"
-    r"|grant|receiv|obtain|got\b|gets?\b|w[io]n|help|fix|solv|resolv|cure|vanish|disappear|keep|kept|carried|green light|satisf|work|solution|stop|remov|prevent|improv|chang|eliminat|us(?:es?|ed|ing)\b|faster)"
+    r"(?i)\b(?:pass|approv|accept|adopt|renew|exten[ds]|prolong|sign|complet|finali[sz]|(?:went|go\w*) ahead|succe|grant"
+    r"|receiv|obtain|got\b|gets?\b|w[io]n|help|fix|solv|resolv|cure|vanish|disappear|keep|kept|carried|green light|satisf"
+    r"|work|solution|stop|remov|prevent|improv|chang|eliminat|us(?:es?|ed|ing)\b|faster|voted for)"
 )
 # What a later answer has replaced
 _SUPERSEDED = re.compile(
     r"(?i)\b(?:earlier|previous|original|initial|former|first|once|wrong|mistake|incorrect)"
 )
 _CLAUSE_END = re.compile(
-    r"(?i)[.;:,](?=\s)|[—–()]|\b(?:after(?= \w+ing\b)|but|although|though|while|whereas|because|who|which|and(?= [a-z]+ed\b))\b"
-    rf"|(?={_BUT_NOT}|\b(?:now|previously|originally)\b)"
+    r"(?i)[.;:,](?=\s)|[—–()]|\b(?:but|although|though|while|whereas|because|who|which|after(?= \w+ing\b)"
+    rf"|and(?= [a-z]+ed\b))\b|(?={_BUT_NOT}|\b(?:now|previously|originally)\b)"
 )
-# What has a subject and a value
+# The end of what has a subject and a value
 _STATEMENT_END = re.compile(r"(?i)[;,](?=\s)|\b(?:and|but|while|whereas|although|not)\b")
-# A clause that denies the one before: "but the motion was rejected"
+_EXCLUDES = re.compile(rf"(?i)\W*(?:{_BUT_NOT}|not\b)")
+# A clause that denies the one before: "but the motion was rejected", "the mayor vetoed it", "in vain"
 _REFERENCE = r"(?:it|this|that|them|the (?:motion|proposal|plan|request|idea|decision|offer|vote|bid|move|measure))"
 _DENIAL_OF_BEFORE = (
-    rf"\W*(?:(?:{_REFERENCE}|they|and|yet|then|later|however|finally|eventually|ultimately|soon|was|were|is|has|been|got)\W+)+"
-    rf"(?:{_DENYING}|defeat|collaps|(?:did )?not (?:pass|approv|accept|adopt|agree|happen))"
-    rf"|\D*{_DENYING}\w*(?: of| to)?(?: {_REFERENCE})\W*$|\W*(?:reject|refus|veto|sa(?:id|ys?) no|vot\w* no|in vain)\w*\W*$"
+    rf"\W*(?:(?:{_REFERENCE}|they|and|yet|then|later|however|finally|eventually|ultimately|soon|was|were|is|has|been|got)"
+    rf"\W+)+(?:{_DENYING}|defeat|collaps|(?:did )?not (?:pass|approv|accept|adopt|agree|happen))"
+    rf"|\D*{_DENYING}\w*(?: of| to)? {_REFERENCE}\W*$"
+    r"|\W*(?:reject|refus|veto|sa(?:id|ys?) no|vot\w* no|in vain)\w*\W*$"
 )
 _DENIES_BEFORE = re.compile(f"(?i){_DENIAL_OF_BEFORE}")
-_EXCLUDES = re.compile(rf"(?i)\W*(?:{_BUT_NOT}|not\b)")
 # The beginning of a sentence whose subject is in the one before
 _CONTINUES = re.compile(
     r"(?i)\W*(?:(?:but|and|however|then|so|yet|still|in the end|finally)\W+)?(?:its?|they|their|he|his|she|her|this|that"
@@ -210,7 +220,9 @@ def _stating_clause(passage: str, parts: Sequence[FactPart], fact: PlantedFact) 
     if not any(_has_any(clause, values) for clause in clauses):
         clauses = [passage]
     # The source may deny something else in the same clause, and the summary, too
-    source = [clause for clause in _CLAUSE_END.split(_stated_source(fact)) if _has_any(clause, values)]
+    source = [
+        clause for clause in _CLAUSE_END.split(_stated_source(fact)) if _has_any(clause, values)
+    ]
     if any(map(_NEGATION.search, source)):
         return len(clauses)
     last = -1
@@ -285,7 +297,7 @@ def _has_part(passage: str, part: FactPart) -> bool:
 
 @lru_cache(10_000)
 def _roundings_of(value: str) -> Sequence[str]:
-    """Return a number as it is rounded to fewer and fewer digits: 4831 → "≈4831", "≈4830", "≈4800", …"""
+    """Return a number as it is rounded to fewer and fewer digits: 4831 → "≈4831", "≈4830", "≈4800" and so on."""
     rounded = [f"{sign}{value}" for sign in _ROUNDINGS]
     places = range(len(value) if re.fullmatch(r"[\d.]+", value) else 0)
     for sign, rounding in _ROUNDINGS.items():

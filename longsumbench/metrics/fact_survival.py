@@ -50,6 +50,7 @@ class FactSurvival(Metric):
     """
 
     name: ClassVar[str] = "fact_survival"
+    version: ClassVar[int] = 2
     columns: ClassVar[tuple[str, ...]] = tuple(f"fact_survival{suffix}" for suffix in _SUFFIXES)
 
     def score(self, prediction: str, example: Example) -> dict[str, float]:
