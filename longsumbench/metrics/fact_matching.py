@@ -82,7 +82,7 @@ _MAY_BE_MISSING = {"date": re.compile(r"@\d{4}$"), "amount": re.compile("[€$£
 # Kind of a part → tokens that are another answer
 _OTHERS = {
     "number": re.compile(r"[≈≥≤]?\d[\d.]*$"),
-    "amount": re.compile(r"[≈≥≤]?\d{4}|[€$£₣¤]"),
+    "amount": re.compile(r"[≈≥≤]?\d|[€$£₣¤]"),
     "date": re.compile(r"@\d"),
     "file": re.compile(r".*\.[a-z]"),
 }
