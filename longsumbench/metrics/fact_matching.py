@@ -106,7 +106,7 @@ _DENYING = (
     r"|(?:left|leaves|leaving) (?:the|as|his|her|its)|(?:left|go\w*|went|do|did|remain\w*) without"
     # expressions
     r"|(?:vot\w*|decid\w*|rul\w*|argu\w*|was|were|is|are) against|decided not|vot\w* no|sa(?:id|ys?) no|would not hear"
-    r"|in vain|yet to)\b)"
+    r"|in vain|yet to|former (?:chair|director|head|leader|owner))\b)"
 )
 # They deny what follows alone
 _BUT_NOT = r"\b(?:rather than|instead of|in place of|as opposed to|let alone|contrary to|unlike|and not?|not (?=\d))"
@@ -119,7 +119,10 @@ _REPHRASED = {
     # "corrected from 2,605 to 5,510" denies the former
     r"(?i)(\b(?:[a-z]+ed|forward|off|back|went|up|down)) from ((?:(?!\. )[^;()\d]){0,20}\d(?:(?!\. )[^;()]){0,30}?)"
     r"(?: to (?=[^;().\d]{0,20}\d)|(?=[.,;)](?:\s|$)|$))": r"\1, not \2, ",
-    r"\b(Mio|Mrd|Fr)\.(?=\s)": r"\1",  # they would end a sentence
+    # "Ada Berg replaced Jo Holm"
+    r"\b(?:replace|succeed)(?:s|d|ed) ((?:[A-Z][\w.]* ?)+)": r", not \1, ",
+    # Abbreviations that would end a sentence
+    r"(?i)\b(mio|mrd|mn|mln|bn|fr)\.(?=\s(?:eur|us|dollar|pound|fran|chf|[\d€$£]))": r"\1",
 }
 # What denies, too, if the source does
 _FAILURE = re.compile(
@@ -134,7 +137,7 @@ _SUCCESS = re.compile(
 )
 # What a later answer has replaced
 _SUPERSEDED = re.compile(
-    r"(?i)\b(?:earlier|previous|original|initial|former|first|once|wrong|mistake|incorrect)"
+    r"(?i)\b(?:earlier|previous|original|initial|former|first|once|wrong|mistake|incorrect|error)"
 )
 _CLAUSE_END = re.compile(
     r"(?i)[.;:,](?=\s)|[—–()]|\b(?:but|although|though|while|whereas|because|who|which|after(?= \w+ing\b)"
