@@ -82,7 +82,7 @@ _MAY_BE_MISSING = {"date": re.compile(r"@\d{4}$"), "amount": re.compile("[€$£
 # Kind of a part → tokens that are another answer
 _OTHERS = {
     "number": re.compile(r"[≈≥≤]?\d[\d.]*$"),
-    "amount": re.compile(r"[≈≥≤]?\d|[€$£₣¤]"),
+    "amount": re.compile(r"[≈≥≤]?\d{4}|[€$£₣¤]"),
     "date": re.compile(r"@\d"),
     "file": re.compile(r".*\.[a-z]"),
 }
@@ -335,8 +335,8 @@ def tokens_of(text: str) -> frozenset[str]:
     for token in _STATED_TOKEN.findall(text):
         number = re.fullmatch(rf"([≈≥≤]?)({_NUMBER})", token)
         if number:
-            value = Decimal(re.sub(r"[^\d.e]", "", number[2]))
-            tokens.add(f"{number[1]}{value.normalize():f}")
+            digits = re.sub(r"[^\d.e]", "", number[2])
+            tokens.add(f"{number[1]}{Decimal(digits).normalize():f}")
         elif token not in _IGNORED_WORDS:
             tokens.add(_stem(token) if token.isalpha() else token)
     return frozenset(tokens)

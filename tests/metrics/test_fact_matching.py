@@ -40,7 +40,7 @@ EQUAL = {  # forms of one value
     "words: renewed the licence": "renewing licences|renewed its licence",
 }
 OTHER = {
-    "amount: 3.4 million euros": "3.4 billion euros|3.5 million euros|3.4 million dollars|3.4 euros",
+    "amount: 3.4 million euros": "3.4 billion euros|3.5 million euros|3.4 million dollars|3.4 thousand euros",
     "number: 17 ships": "7 ships|170 ships|1.7 ships",
     "number: 4,831": "about 4,900|over 4,900|nearly 4,800|4,831,000",
     "date: 14 March 2023": "14 March 2022|15 March 2023|14 May 2023|4 March 2023|14 March ’22|14.4.23",
