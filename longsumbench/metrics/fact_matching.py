@@ -1,8 +1,9 @@
 """Does a summary state a planted fact? Begin with `judge_facts`.
 
-    summary --_passages_of--> sentences, pairs of sentences --tokens_of--> each fact: right, wrong or missing
+    summary --_passages_of--> sentences, pairs of sentences --_stating_clause--> each fact: right, wrong or missing
 
-Two texts state the same name, number, amount, date or file if they have the same tokens.
+Two texts state the same name, number, amount, date or file if they have the same tokens (`tokens_of`). A denial is
+looked for in the clause that has the answer, and in the clause after it.
 """
 
 import re
@@ -79,7 +80,7 @@ _IGNORED_WORDS = frozenset(
 )
 # Kind of a part → tokens that a summary may leave out, if it has no other ones: years and currencies
 _MAY_BE_MISSING = {"date": re.compile(r"@\d{4}$"), "amount": re.compile("[€$£₣¤]")}
-# Kind of a part → tokens that are another answer
+# Kind of a part → tokens that are another answer; small numbers are mostly no amounts
 _OTHERS = {
     "number": re.compile(r"[≈≥≤]?\d[\d.]*$"),
     "amount": re.compile(r"[≈≥≤]?\d{4}|[€$£₣¤]"),
@@ -148,17 +149,17 @@ _STATEMENT_END = re.compile(r"(?i)[;,](?=\s)|\b(?:and|but|while|whereas|although
 _EXCLUDES = re.compile(rf"(?i)\W*(?:{_BUT_NOT}|not\b)")
 # A clause that denies the one before: "but the motion was rejected", "the mayor vetoed it", "in vain"
 _REFERENCE = r"(?:it|this|that|them|the (?:motion|proposal|plan|request|idea|decision|offer|vote|bid|move|measure))"
-_DENIAL_OF_BEFORE = (
+_LATER_DENIAL = (
     rf"\W*(?:(?:{_REFERENCE}|they|and|yet|then|later|however|finally|eventually|ultimately|soon|was|were|is|has|been|got)"
     rf"\W+)+(?:{_DENYING}|defeat|collaps|(?:did )?not (?:pass|approv|accept|adopt|agree|happen))"
     rf"|\D*{_DENYING}\w*(?: of| to)? {_REFERENCE}\W*$"
     r"|\W*(?:reject|refus|veto|sa(?:id|ys?) no|vot\w* no|in vain)\w*\W*$"
 )
-_DENIES_BEFORE = re.compile(f"(?i){_DENIAL_OF_BEFORE}")
+_DENIES_BEFORE = re.compile(f"(?i){_LATER_DENIAL}")
 # The beginning of a sentence whose subject is in the one before
 _CONTINUES = re.compile(
     r"(?i)\W*(?:(?:but|and|however|then|so|yet|still|in the end|finally)\W+)?(?:its?|they|their|he|his|she|her|this|that"
-    rf"|these|those|which|later|instead|the (?:amount|sum|figure|date))\b|{_DENIAL_OF_BEFORE}"
+    rf"|these|those|which|later|instead|the (?:amount|sum|figure|date))\b|{_LATER_DENIAL}"
 )
 _NOWHERE = (-1, -1)
 _stem = google_stem()
@@ -169,8 +170,8 @@ def judge_facts(facts: Sequence[PlantedFact], summary: str) -> list[str]:
 
     A fact is right if a passage has its subject and its answer, or if there is one for each of its statements. A
     passage is a sentence, or two if the second one continues the first ("It …"). A fact is wrong if a passage has its
-    subject with another value, or denies what the source states, or the reverse. Of two answers, the later one in the
-    summary counts.
+    subject with another value, gives its answer to another subject, or denies what the source states, or the reverse.
+    Of two answers, the later one in the summary counts.
     """
     passages = _passages_of(summary)
     return [_judge_fact(fact, passages) for fact in facts]
@@ -214,11 +215,11 @@ def _stating_clause(passage: str, parts: Sequence[FactPart], fact: PlantedFact) 
         return None
     clauses = _CLAUSE_END.split(passage)
     if denials:
-        denied = [clause for clause in clauses if _has_any(clause, denials)]
+        with_verb = [clause for clause in clauses if _has_any(clause, denials)]
         is_failed = _FAILURE.search(passage) and not _SUCCESS.search(passage)
-        return 0 if is_failed or _NEGATION.search(", ".join(denied) or passage) else None
+        return 0 if is_failed or _NEGATION.search(", ".join(with_verb) or passage) else None
     values = [part for part in values if part != fact.subject]
-    if _is_of_another(passage, values, fact):
+    if _is_misattributed(passage, values, fact):
         return -1
     if not any(_has_any(clause, values) for clause in clauses):
         clauses = [passage]
@@ -237,9 +238,9 @@ def _stating_clause(passage: str, parts: Sequence[FactPart], fact: PlantedFact) 
     return last
 
 
-def _is_of_another(passage: str, values: Sequence[FactPart], fact: PlantedFact) -> bool:
-    """Return True if a passage states the values of another subject than the fact's."""
-    # Words may be anywhere
+def _is_misattributed(passage: str, values: Sequence[FactPart], fact: PlantedFact) -> bool:
+    """Return True if a passage gives the values to another subject, and other values to the fact's."""
+    # A subject that is no name may be written in other words
     if fact.subject.kind != "name":
         return False
     for clause in _CLAUSE_END.split(passage):
@@ -248,10 +249,10 @@ def _is_of_another(passage: str, values: Sequence[FactPart], fact: PlantedFact) 
     statements = _STATEMENT_END.split(passage)
     about = [text for text in statements if _has_part(text, fact.subject)]
     holding = [text for text in statements if _has_any(text, values)]
-    others = [text for text in holding if _has_other(text, "name", fact)]
-    if not others or others != holding or not set(others).isdisjoint(about):
+    foreign = [text for text in holding if _has_foreign_value(text, "name", fact)]
+    if not foreign or foreign != holding or not set(foreign).isdisjoint(about):
         return False
-    return any(_has_other(text, part.kind, fact) for text in about for part in values)
+    return any(_has_foreign_value(text, part.kind, fact) for text in about for part in values)
 
 
 def _contradicts(passage: str, fact: PlantedFact) -> bool:
@@ -260,12 +261,12 @@ def _contradicts(passage: str, fact: PlantedFact) -> bool:
         return False
     lacking = {part.kind for part in fact.answer if not _has_part(passage, part)}
     claims = [clause for clause in _CLAUSE_END.split(passage) if not _NEGATION.search(clause)]
-    if any(_has_other("; ".join(claims), kind, fact) for kind in lacking):
+    if any(_has_foreign_value("; ".join(claims), kind, fact) for kind in lacking):
         return True
     return not lacking or ("not" in lacking and bool(_SUCCESS.search(passage)))
 
 
-def _has_other(text: str, kind: str, fact: PlantedFact) -> bool:
+def _has_foreign_value(text: str, kind: str, fact: PlantedFact) -> bool:
     """Return True if a text has a value of a kind that the fact does not have."""
     known = [_stated_source(fact), *(part.text for part in (fact.subject, *fact.answer))]
     source_tokens = tokens_of(" ".join(known))
@@ -291,7 +292,7 @@ def _has_part(passage: str, part: FactPart) -> bool:
     lacking, optional = needed - stated, _MAY_BE_MISSING.get(part.kind)
     if optional and not any(map(optional.match, stated)):
         lacking = frozenset(token for token in lacking if not optional.match(token))
-    lacking = frozenset(token for token in lacking if stated.isdisjoint(_roundings_of(token)))
+    lacking = frozenset(token for token in lacking if stated.isdisjoint(_rounded_forms(token)))
     if not lacking:
         return True
     # A family name is enough: no two planted people share one
@@ -299,7 +300,7 @@ def _has_part(passage: str, part: FactPart) -> bool:
 
 
 @lru_cache(10_000)
-def _roundings_of(value: str) -> Sequence[str]:
+def _rounded_forms(value: str) -> Sequence[str]:
     """Return a number as it is rounded to fewer and fewer digits: 4831 → "≈4831", "≈4830", "≈4800" and so on."""
     rounded = [f"{sign}{value}" for sign in _ROUNDINGS]
     places = range(len(value) if re.fullmatch(r"[\d.]+", value) else 0)
