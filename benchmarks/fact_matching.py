@@ -13,6 +13,10 @@ wrong or missing. Labels are by one reader, a language model.
 * fact_matching_outputs.jsonl: SmolLM2-135M-Instruct's summaries of 56 abstracts of `aclsum` since 2016 (CC BY 4.0), with
   two planted facts each: `model=prompt model.prompt=facts model.length=70 decode.no_repeat_ngram=6 dataset.plant=2`.
   They were labelled after the matcher was finished, and before it judged any of them.
+* fact_matching_written.jsonl: sentences about 42 planted facts of all kinds, which the same reader wrote and labelled:
+  denials, other forms of values, swapped answers. They are harder than summaries. Each of the four batches was labelled
+  before the matcher judged any of it, and corrected the rules, the fourth by one word. Of the first batch, the errors on
+  the half "tuned" did. docs/reference/metrics.md has the errors at first sight.
 
 A false positive is a fact that the matcher finds and the reader does not, a false negative the reverse. The error is
 the share of both, with its 95 % interval (Wilson). Facts that both do not find, but only one calls wrong, are counted
@@ -36,6 +40,7 @@ from longsumbench.metrics.fact_matching import RIGHT, judge_facts
 
 HERE = Path(__file__).parent
 LABELS, PLANTED = HERE / "fact_matching.csv", HERE / "fact_matching_outputs.jsonl"
+WRITTEN = HERE / "fact_matching_written.jsonl"
 HALVES = ("tuned", "held-out")
 
 
@@ -44,6 +49,13 @@ class _OutputRow(msgspec.Struct):
     system: str
     output: str
     planted: tuple[PlantedFact, ...] = ()
+
+
+class _WrittenRow(msgspec.Struct):
+    """A fact, and the sentences about it in each batch, with their labels."""
+
+    planted: PlantedFact
+    batches: list[dict[str, str]]
 
 
 class Labelled(NamedTuple):
@@ -100,6 +112,15 @@ def read_labels(released: Path) -> Iterator[Labelled]:
             yield Labelled(row["source"], system, example, fact, row["label"], verdict)
 
 
+def read_written() -> Iterator[Labelled]:
+    """Yield the written sentences with the matcher's verdict."""
+    for row in msgspec.json.Decoder(_WrittenRow).decode_lines(WRITTEN.read_bytes()):
+        for number, labels in enumerate(row.batches, start=1):
+            for text, label in labels.items():
+                [verdict] = judge_facts([row.planted], text)
+                yield Labelled(WRITTEN.stem, f"batch {number}", text, row.planted, label, verdict)
+
+
 def describe_errors(name: str, pairs: Sequence[Labelled]) -> list[object]:
     """Return a row of the table."""
     positives = sum(pair.false_positive for pair in pairs)
@@ -134,7 +155,7 @@ def main() -> None:
     options = parser.parse_args()
     if not options.outputs.is_dir():
         raise SystemExit(f"no folder {options.outputs}: name that of the outputs with --outputs")
-    pairs = list(read_labels(options.outputs))
+    pairs = [*read_labels(options.outputs), *read_written()]
     if options.half:
         pairs = [pair for pair in pairs if half_of(pair.example) == options.half]
     print_table(pairs, lambda pair: pair.source, "source")

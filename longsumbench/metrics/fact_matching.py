@@ -1,13 +1,14 @@
 """Does a summary state a planted fact? Begin with `judge_facts`.
 
-    summary --_passages_of--> sentences, pairs of sentences --tokens_of--> each fact: right, wrong or missing
+    summary --_passages_of--> sentences, pairs of sentences --_stating_clause--> each fact: right, wrong or missing
 
-Two texts state the same name, number, amount, date or file if they have the same tokens.
+Two texts state the same name, number, amount, date or file if they have the same tokens (`tokens_of`). A denial is
+looked for in the clause that has the answer, and in the clause after it.
 """
 
 import re
 from collections.abc import Sequence
-from decimal import Decimal
+from decimal import ROUND_CEILING, ROUND_FLOOR, ROUND_HALF_UP, Decimal
 from functools import lru_cache
 from itertools import pairwise
 
@@ -24,64 +25,143 @@ _MONTH = (
     r"(?P<month>jan(?:uary)?|feb(?:ruary)?|mar(?:ch)?|apr(?:il)?|may|june?|july?|aug(?:ust)?|sept?(?:ember)?"
     r"|oct(?:ober)?|nov(?:ember)?|dec(?:ember)?)\b\.?"
 )
-_DAY = r"(?<![\w.,])(?P<day>\d\d?)(?:st|nd|rd|th)?\b"
-_YEAR = r"(?:,? (?P<year>\d{4})\b)?"
+_DAY = r"(?<![\w.,])(?P<day>\d\d?|first(?= of)|second(?= of)|(?<!may )(?:first|second)(?! of))(?:st|nd|rd|th)?\b"
+_YEAR = r"(?:(?:,? |-)['’]?(?P<year>\d{4}|(?<=['’-])\d\d)\b)?"
+_DAY_IN_DIGITS, _MONTH_IN_DIGITS = r"(?P<day>0?[1-9]|[12]\d|3[01])", r"(?P<month>0?[1-9]|1[0-2])"
 _DATES = (
-    rf"{_DAY}(?: of)? {_MONTH}{_YEAR}",  # 14 March 2023, the 14th of Mar.
+    rf"{_DAY}\.?(?: of)?[ -]{_MONTH}{_YEAR}",  # 14 March 2023, the 14th of Mar., 14-Mar-23
     rf"\b{_MONTH} (?:the )?{_DAY}(?![.,]\d){_YEAR}",  # March 14, 2023
-    r"\b(?P<year>\d{4})-(?P<month>\d\d)-(?P<day>\d\d)\b",  # 2023-03-14
-    r"\b(?P<day>\d\d?)(?P<mark>[./])(?P<month>\d\d?)(?P=mark)(?P<year>\d{4}|\d\d)\b",  # 14.03.2023, 14/3/23
+    r"\b(?P<year>\d{4})(?P<mark>[-/.])(?P<month>\d\d?)(?P=mark)(?P<day>\d\d?)\b",  # 2023-03-14
+    r"\b(?P<day>\d\d?)(?P<mark>[-./])(?P<month>\d\d?)(?P=mark)['’]?(?P<year>\d{4}|\d\d)\b",  # 14.03.2023, 14/3/23
+    # 14.3., which is read as a number, too
+    rf"(?<![\w.,/])(?={_DAY_IN_DIGITS}\.{_MONTH_IN_DIGITS}\.(?![\w.]))(?P<year>)",
+    # on 14/3, 14/03
+    rf"(?:(?<=\bon )|(?<![\w.,/])(?=\d\d/\d)){_DAY_IN_DIGITS}[./]{_MONTH_IN_DIGITS}\b(?![./]?\w)(?P<year>)",
 )
 # What is written in several ways → in which one it is compared
 _SPELLINGS = {
     r"['’]s\b": "",  # Ostvang's
     r"(?<![\w.~/\\-])[\w.~/\\-]*[/\\](?=[\w.-]+\.[a-z])": " ",  # config/limits.toml → limits.toml
+    r"(?<=\d)\s?m(?=\s?(?:eur|usd|gbp|chf|[€$£]))": "e6 ",  # 3.4 M€
     r"\beuros?\b|\beur\b|€": " € ",
-    r"\bus ?\$|\b(?:us )?dollars?\b|\busd\b|\$": " $ ",
-    r"\bpounds?\b|\bgbp\b|£": " £ ",
-    r"\bfrancs?\b|\bchf\b": " ₣ ",
+    r"\bus ?\$|\b(?:us[ -])?dollars?\b|\busd\b|\bbucks\b|\$": " $ ",
+    r"\bpounds?\b|\bsterling\b|\bgbp\b|£": " £ ",
+    r"\b(?:swiss )?francs?\b|\bs?frs?\b|\bchf\b": " ₣ ",
+    r"\b(?:yen|yuan|kron\w+|rupees?|r(?:o?u)bles?|pesos?|zloty\w*|[jc][pn]y|inr|sek|nok|dkk|pln)\b|[¥₹₽]": " ¤ ",
+    r"(?<=\d),(?=\d\d?(?!\d))": ".",  # 3,4 million
+    r"(?<=\d)\.(?=\d{3}\.\d{3}(?!\d))|(?<=\d\.\d{3})\.(?=\d{3}(?!\d))": ",",  # 3.400.000
+    r"(?<![\d.])(\d{1,3})\.(\d{3})(?!\.?\d|[\s-]?(?:[ekmb]|thousand|million)\b)": r"\g<0> \1\2",  # 3.400 may be 3,400
+    r"\b(\d+\.\d)k\b": r"≈\1e3",  # 3.4k is mostly rounded
     r"(?<=\d)(?:[\s-]?thousand|k)\b": "e3",  # 3 thousand, 3k
-    r"(?<=\d)(?:[\s-]?(?:million|mio|mln|mn)|m)\b": "e6",  # 3.4-million, 3.4 mn, 3.4m
-    r"(?<=\d)(?:[\s-]?(?:billion|bn)|b)\b": "e9",
+    r" point (\d)000000\b": r".\1e6",  # three point four million, whose "four million" was read
+    r"(?<=\d)(?:[\s-]?(?:million(?:en)?|mill?|mio|mln|mn)|m)\b": "e6",  # 3.4-million, 3.4 mn, 3.4m
+    r"(?<=\d)(?:[\s-]?(?:billion|bn|mrd)|b)\b": "e9",
+    r"(?:\b(?:about|around|roughly|approx(?:imately)?|circa|ca|some|close to)\b\.?|~)(\s{0,2}[€$£₣¤]?)\s{0,2}(?=\d)": r"\1 ≈",
+    r"\b(?:over|above|more than|at least|exceeding)(\s{0,2}[€$£₣¤]?)\s{0,2}(?=\d)": r"\1 ≥",
+    r"\b(?:nearly|almost|just (?:under|below)|under|up to|close on)(\s{0,2}[€$£₣¤]?)\s{0,2}(?=\d)": r"\1 ≤",
 }
+# Sign of a rounded number → how it was rounded
+_ROUNDINGS = {"≈": ROUND_HALF_UP, "≥": ROUND_FLOOR, "≤": ROUND_CEILING}
 _NUMBER = (
-    r"\d{1,3}(?:[,\u00a0\u202f]\d{3})+(?:\.\d+)?(?:e\d)?|\d+(?:\.\d+)?(?:e\d)?"  # 3,400,000, 3.4e6
+    r"\d{1,3}(?:[,'’ \u00a0\u2009\u202f]\d{3})+(?!\d)(?:\.\d+)?(?:e\d)?"  # 3,400,000, 3 400 000
+    r"|\d+(?:\.\d+)?(?:e\d)?"  # 3.4e6
 )
 _FILE = r"(?<![\w.-])[\w-][\w.-]*\.[a-z]\w*"
-_STATED_TOKEN = re.compile(rf"@\d\d-\d\d|@\d{{4}}|[€$£₣]|{_FILE}|{_NUMBER}|[^\W_\d]+")
+_STATED_TOKEN = re.compile(rf"@\d\d-\d\d|@\d{{4}}|[€$£₣¤]|{_FILE}|[≈≥≤]?(?:{_NUMBER})|[^\W_\d]+")
 # Neither function words, nor titles and legal forms, tell names or phrases apart
 _IGNORED_WORDS = frozenset(
     re.findall(
         "[a-z]+",
         """a an the of for in on at to by with from and as its their his her this that is are was were be been has have
         had will would did do does not no never dr mr mrs ms miss prof professor sir minister
-        chair chairman director president secretary mayor ltd limited inc llc plc corp co company gmbh ag sa""",
+        chair chairman director president secretary mayor members somebody someone everybody everyone nobody
+        ltd limited inc llc plc corp co company gmbh ag sa""",
     )
 )
 # Kind of a part → tokens that a summary may leave out, if it has no other ones: years and currencies
-_MAY_BE_MISSING = {"date": re.compile(r"@\d{4}$"), "amount": re.compile("[€$£₣]")}
-# Kind of a part → tokens that are another answer
+_MAY_BE_MISSING = {"date": re.compile(r"@\d{4}$"), "amount": re.compile("[€$£₣¤]")}
+# Kind of a part → tokens that are another answer; small numbers are mostly no amounts
 _OTHERS = {
-    "number": re.compile(r"\d[\d.]*$"),
-    "amount": re.compile(r"\d{4}"),
-    "date": re.compile(r"@\d\d-"),
+    "number": re.compile(r"[≈≥≤]?\d[\d.]*$"),
+    "amount": re.compile(r"[≈≥≤]?\d{4}|[€$£₣¤]"),
+    "date": re.compile(r"@\d"),
     "file": re.compile(r".*\.[a-z]"),
 }
-_NEGATION = re.compile(
-    # "not only A" states A; "must not exceed 3" and "no more than 3" state 3
-    r"\b(?:not(?! only| exceed| more than| less than)|no(?! more than| less than| fewer than)|never|none|nobody"
-    r"|neither|nor|without|cannot|un(?:able|available|successful\w*))\b|n['’]t\b"
+# "not only A" states A; "must not exceed 3" and "no more than 3" state 3
+_NOT = (
+    r"\b(?:not(?! only| exceed)(?! (?:more|less|fewer|later) than)|no(?! (?:more|less|fewer|later) than)|never|none|nobody"
+    r"|nothing|neither|nor|cannot|hardly|un(?:able|available|likely|willing|successful\w*))\b|n['’]t\b"
+)
+# What denies in other words
+_DENYING = (
     # verbs, in all their forms
-    r"|\b(?:fail|reject|refus|declin|den(?:y|ie)|abandon|cancel|scrapp|skip|g[ai]v\w* up\b|turn\w* down\b)",
-    re.I,
+    r"\b(?:fail|reject|refus|declin|den(?:y|ie)|abandon|cancel|scrap|skip|veto(?:e|ing)|oppos(?!ite)|objected|withdr[ae]w"
+    r"|withh[eo]ld|block(?!s? of)|prohibit|forb[ia]d|revok|revers|rescind|repeal|annul|overturn|retract|shelv|suspend"
+    r"|fr[eo]e?z|drop(?:s|p|\b)|ditch|nixed|axed|quash|thwart|derail|stalled|bann|barred|lack|miss(?:ed|es|ing)|dismiss"
+    r"|disapprov|disallow|disagree|resist(?:ed|s\b)|refrain|resign|quit\b|strik|struck|cuts?\b(?! to| by)"
+    r"|(?:postpon|delayed|deferr?)\w*\b(?! (?:to|until|till)\b)"
+    r"|(?:stop|halt|prevent|remov)(?!\w*(?: the| all| its| any)* (?:error|leak|crash|timeout|problem|issue|bug))"
+    # verbs with a particle
+    r"|(?:g[ai]v\w* up|turn\w* down|rul\w* out|call\w* off|put\w* (?:off|on (?:hold|ice))|pull\w* out|(?:vot|sho)\w* down"
+    r"|thr[eo]w\w* out|back\w* (?:out|away)|f[ae]ll\w* (?:short|through)|step\w* down|lost (?:the|out)|replaced by"
+    r"|(?:left|leaves|leaving) (?:the|as|his|her|its)|(?:left|go\w*|went|do|did|remain\w*) without"
+    # expressions
+    r"|(?:vot\w*|decid\w*|rul\w*|argu\w*|was|were|is|are) against|decided not|vot\w* no|sa(?:id|ys?) no|would not hear"
+    r"|in vain|yet to|former (?:chair|director|head|leader|owner))\b)"
+)
+# They deny what follows alone
+_BUT_NOT = r"\b(?:rather than|instead of|in place of|as opposed to|let alone|contrary to|unlike|and not?|not (?=\d))"
+_NEGATION = re.compile(f"(?i){_NOT}|{_DENYING}|{_BUT_NOT}")
+# What a summary has → what is read in its place
+_REPHRASED = {
+    # Two denials are an approval: "nobody opposed", "rejected a motion to block"
+    rf"(?i)(?:{_NOT}|{_DENYING})[a-z]*((?: (?!(?:and|or|but|as|because|since|who|which|it)\b)[a-z]+){{0,4}}?)"
+    rf" (?:{_DENYING}|\b(?:object|doubt|hesitat))[a-z]*": r"\1 approved",
+    # "corrected from 2,605 to 5,510" denies the former
+    r"(?i)(\b(?:[a-z]+ed|forward|off|back|went|up|down)) from ((?:(?!\. )[^;()\d]){0,20}\d(?:(?!\. )[^;()]){0,30}?)"
+    r"(?: to (?=[^;().\d]{0,20}\d)|(?=[.,;)](?:\s|$)|$))": r"\1, not \2, ",
+    # "Ada Berg replaced Jo Holm"
+    r"\b(?:replace|succeed)(?:s|d|ed) ((?:[A-Z][\w.]* ?)+)": r", not \1, ",
+    # Abbreviations that would end a sentence
+    r"(?i)\b(mio|mrd|mn|mln|bn|fr)\.(?=\s(?:eur|us|dollar|pound|fran|chf|[\d€$£]))": r"\1",
+}
+# What denies, too, if the source does
+_FAILURE = re.compile(
+    r"(?i)\b(?:un(?:accept|approv|sign|finish|resolv|solv|chang|complet|suit|satisf|renew|fix|extend|affect)|incomplet"
+    r"|inadequa|insufficien|ineffect|useless|without|no avail|against|sent [\w ]{0,30}\bback\b|laps|expir|surviv|persist"
+    r"|remain|still|continu|collaps|defeat|los[et]s? (?:the|its|their)|broke)"
+)
+_SUCCESS = re.compile(
+    r"(?i)\b(?:pass|approv|accept|adopt|renew|exten[ds]|prolong|sign|complet|finali[sz]|(?:went|go\w*) ahead|succe|grant"
+    r"|receiv|obtain|got\b|gets?\b|w[io]n|help|fix|solv|resolv|cure|vanish|disappear|keep|kept|carried|green light|satisf"
+    r"|work|solution|stop|remov|prevent|improv|chang|eliminat|us(?:es?|ed|ing)\b|faster|voted for)"
+)
+# What a later answer has replaced
+_SUPERSEDED = re.compile(
+    r"(?i)\b(?:earlier|previous|original|initial|former|first|once|wrong|mistake|incorrect|error)"
 )
 _CLAUSE_END = re.compile(
-    r"[;:,](?=\s)|[—–()]|\b(?:but|although|though|while|whereas|because|who|which)\b", re.I
+    r"(?i)[.;:,](?=\s)|[—–()]|\b(?:but|although|though|while|whereas|because|who|which|after(?= \w+ing\b)"
+    rf"|and(?= [a-z]+ed\b))\b|(?={_BUT_NOT}|\b(?:now|previously|originally)\b)"
 )
+# The end of what has a subject and a value
+_STATEMENT_END = re.compile(r"(?i)[;,](?=\s)|\b(?:and|but|while|whereas|although|not)\b")
+_EXCLUDES = re.compile(rf"(?i)\W*(?:{_BUT_NOT}|not\b)")
+# A clause that denies the one before: "but the motion was rejected", "the mayor vetoed it", "in vain"
+_REFERENCE = r"(?:it|this|that|them|the (?:motion|proposal|plan|request|idea|decision|offer|vote|bid|move|measure))"
+_LATER_DENIAL = (
+    rf"\W*(?:(?:{_REFERENCE}|they|and|yet|then|later|however|finally|eventually|ultimately|soon|was|were|is|has|been|got)"
+    rf"\W+)+(?:{_DENYING}|defeat|collaps|(?:did )?not (?:pass|approv|accept|adopt|agree|happen))"
+    rf"|\D*{_DENYING}\w*(?: of| to)? {_REFERENCE}\W*$"
+    r"|\W*(?:reject|refus|veto|sa(?:id|ys?) no|vot\w* no|in vain)\w*\W*$"
+)
+_DENIES_BEFORE = re.compile(f"(?i){_LATER_DENIAL}")
 # The beginning of a sentence whose subject is in the one before
 _CONTINUES = re.compile(
-    r"\W*(?:it|its|they|their|he|his|she|her|this|that|these|those|which|later|instead)\b", re.I
+    r"(?i)\W*(?:(?:but|and|however|then|so|yet|still|in the end|finally)\W+)?(?:its?|they|their|he|his|she|her|this|that"
+    rf"|these|those|which|later|instead|the (?:amount|sum|figure|date))\b|{_LATER_DENIAL}"
 )
+_NOWHERE = (-1, -1)
 _stem = google_stem()
 
 
@@ -90,14 +170,16 @@ def judge_facts(facts: Sequence[PlantedFact], summary: str) -> list[str]:
 
     A fact is right if a passage has its subject and its answer, or if there is one for each of its statements. A
     passage is a sentence, or two if the second one continues the first ("It …"). A fact is wrong if a passage has its
-    subject with another value, or denies what the source states, or the reverse. Of two answers, the later one in the
-    summary counts.
+    subject with another value, gives its answer to another subject, or denies what the source states, or the reverse.
+    Of two answers, the later one in the summary counts.
     """
     passages = _passages_of(summary)
     return [_judge_fact(fact, passages) for fact in facts]
 
 
 def _passages_of(summary: str) -> list[str]:
+    for pattern, plain_words in _REPHRASED.items():
+        summary = re.sub(pattern, plain_words, summary)
     passages = []
     for sentence, following in pairwise((*split_summary(summary), "")):
         passages.append(sentence)
@@ -107,51 +189,99 @@ def _passages_of(summary: str) -> list[str]:
 
 
 def _judge_fact(fact: PlantedFact, passages: Sequence[str]) -> str:
-    def last_place(parts: Sequence[FactPart]) -> int:
-        places = (place for place, text in enumerate(passages) if _states(text, parts, fact))
-        return max(places, default=-1)
+    def last_place(parts: Sequence[FactPart]) -> tuple[int, int]:
+        # A later passage may deny what an earlier one states
+        last = _NOWHERE
+        for place, passage in enumerate(passages):
+            clause = _stating_clause(passage, parts, fact)
+            if clause is not None:
+                last = (place, clause) if clause >= 0 else _NOWHERE
+        return last
 
     answered = last_place((fact.subject, *fact.answer))
-    revoked = last_place((fact.subject, *fact.revoked)) if fact.revoked else -1
-    if max(answered, revoked) >= 0:
-        # Both may be in one passage: "2,310, not 5,800"
+    revoked = last_place((fact.subject, *fact.revoked))
+    if max(answered, revoked) > _NOWHERE:
         return RIGHT if answered >= revoked else WRONG
-    if fact.statements and all(last_place(each.parts) >= 0 for each in fact.statements):
+    if fact.statements and all(last_place(each.parts) > _NOWHERE for each in fact.statements):
         return RIGHT
     return WRONG if any(_contradicts(passage, fact) for passage in passages) else MISSING
 
 
-def _states(passage: str, parts: Sequence[FactPart], fact: PlantedFact) -> bool:
-    """Return True if a passage has the parts, and denies them only if the source does."""
+def _stating_clause(passage: str, parts: Sequence[FactPart], fact: PlantedFact) -> int | None:
+    """Return the last clause that states the parts; -1 if the passage denies them, None if it does not have them."""
     denials = [part for part in parts if part.kind == "not"]
-    values = [part for part in parts if part.kind != "not"]
+    values = [part for part in parts if part not in denials]
     if not all(_has_part(passage, part) for part in values):
-        return False
+        return None
+    clauses = _CLAUSE_END.split(passage)
     if denials:
-        return _is_denied(passage, denials)
-    # The source may deny something else in the same sentence, and the summary, too
-    if _NEGATION.search(_stated_source(fact)):
-        return True
-    return not _is_denied(passage, [part for part in values if part != fact.subject])
+        with_verb = [clause for clause in clauses if _has_any(clause, denials)]
+        is_failed = _FAILURE.search(passage) and not _SUCCESS.search(passage)
+        return 0 if is_failed or _NEGATION.search(", ".join(with_verb) or passage) else None
+    values = [part for part in values if part != fact.subject]
+    if _is_misattributed(passage, values, fact):
+        return -1
+    if not any(_has_any(clause, values) for clause in clauses):
+        clauses = [passage]
+    # The source may deny something else in the same clause, and the summary, too
+    source = [
+        clause for clause in _CLAUSE_END.split(_stated_source(fact)) if _has_any(clause, values)
+    ]
+    if any(map(_NEGATION.search, source)):
+        return len(clauses)
+    last = -1
+    for place, clause in enumerate(clauses):
+        if not _has_any(clause, values):
+            last = -1 if _DENIES_BEFORE.match(clause) else last
+        elif not _NEGATION.search(clause) and not (fact.revoked and _SUPERSEDED.search(clause)):
+            last = place
+    return last
+
+
+def _is_misattributed(passage: str, values: Sequence[FactPart], fact: PlantedFact) -> bool:
+    """Return True if a passage gives the values to another subject, and other values to the fact's."""
+    # A subject that is no name may be written in other words
+    if fact.subject.kind != "name":
+        return False
+    for clause in _CLAUSE_END.split(passage):
+        if _EXCLUDES.match(clause) and _has_part(clause, fact.subject):
+            return True
+    statements = _STATEMENT_END.split(passage)
+    about = [text for text in statements if _has_part(text, fact.subject)]
+    holding = [text for text in statements if _has_any(text, values)]
+    foreign = [text for text in holding if _has_foreign_value(text, "name", fact)]
+    if not foreign or foreign != holding or not set(foreign).isdisjoint(about):
+        return False
+    return any(_has_foreign_value(text, part.kind, fact) for text in about for part in values)
 
 
 def _contradicts(passage: str, fact: PlantedFact) -> bool:
     """Return True if a passage that does not state a fact has its subject with another answer, or with a denial."""
     if not _has_part(passage, fact.subject):
         return False
-    lacking = [part for part in fact.answer if not _has_part(passage, part)]
-    source_tokens = tokens_of(f"{_stated_source(fact)} {fact.subject.text}")
-    for part in lacking:
-        if part.kind == "name" and any(not name <= source_tokens for name in _names_of(passage)):
-            return True
-        form = _OTHERS.get(part.kind)
-        if form and any(map(form.match, tokens_of(passage) - source_tokens)):
-            return True
-    return not lacking
+    lacking = {part.kind for part in fact.answer if not _has_part(passage, part)}
+    claims = [clause for clause in _CLAUSE_END.split(passage) if not _NEGATION.search(clause)]
+    if any(_has_foreign_value("; ".join(claims), kind, fact) for kind in lacking):
+        return True
+    return not lacking or ("not" in lacking and bool(_SUCCESS.search(passage)))
+
+
+def _has_foreign_value(text: str, kind: str, fact: PlantedFact) -> bool:
+    """Return True if a text has a value of a kind that the fact does not have."""
+    known = [_stated_source(fact), *(part.text for part in (fact.subject, *fact.answer))]
+    source_tokens = tokens_of(" ".join(known))
+    if kind == "name":
+        return any(not name <= source_tokens for name in _names_of(text))
+    form = _OTHERS.get(kind)
+    return form is not None and any(map(form.match, tokens_of(text) - source_tokens))
 
 
 def _stated_source(fact: PlantedFact) -> str:
     return " ".join(statement.sentence for statement in fact.statements)
+
+
+def _has_any(text: str, parts: Sequence[FactPart]) -> bool:
+    return any(_has_part(text, part) for part in parts)
 
 
 def _has_part(passage: str, part: FactPart) -> bool:
@@ -162,23 +292,27 @@ def _has_part(passage: str, part: FactPart) -> bool:
     lacking, optional = needed - stated, _MAY_BE_MISSING.get(part.kind)
     if optional and not any(map(optional.match, stated)):
         lacking = frozenset(token for token in lacking if not optional.match(token))
+    lacking = frozenset(token for token in lacking if stated.isdisjoint(_rounded_forms(token)))
     if not lacking:
         return True
     # A family name is enough: no two planted people share one
     return part.kind == "name" and tokens_of(part.text.split()[-1]) in _names_of(passage)
 
 
+@lru_cache(10_000)
+def _rounded_forms(value: str) -> Sequence[str]:
+    """Return a number as it is rounded to fewer and fewer digits: 4831 → "≈4831", "≈4830", "≈4800" and so on."""
+    rounded = [f"{sign}{value}" for sign in _ROUNDINGS]
+    places = range(len(value) if re.fullmatch(r"[\d.]+", value) else 0)
+    for sign, rounding in _ROUNDINGS.items():
+        for place in places:
+            rounded.append(f"{sign}{Decimal(value).quantize(Decimal(f'1e{place}'), rounding):f}")
+    return rounded
+
+
 def _names_of(passage: str) -> list[frozenset[str]]:
-    return [tokens_of(name) for name in names_in(passage, "")]
-
-
-def _is_denied(passage: str, parts: Sequence[FactPart]) -> bool:
-    """Return True if a clause with one of the parts, or else the whole passage, has a negation."""
-    holding = []
-    for clause in _CLAUSE_END.split(passage):
-        if any(_has_part(clause, part) for part in parts):
-            holding.append(clause)
-    return any(map(_NEGATION.search, holding or [passage]))
+    # without initials
+    return [tokens_of(re.sub(r"\b\w\b", "", name)) for name in names_in(passage, "")]
 
 
 @lru_cache(10_000)  # each passage is compared with many facts
@@ -191,16 +325,19 @@ def tokens_of(text: str) -> frozenset[str]:
     """
     text = text.casefold()
     for match, value in reversed([*spelled_numbers(text)]):
-        text = f"{text[: match.start()]}{value}{text[match.end() :]}"
+        # "two 550" is not 2550
+        rest = re.sub(r"^ (?=\d)", "  ", text[match.end() :])
+        text = f"{text[: match.start()]}{value}{rest}"
     for date in _DATES:
         text = re.sub(date, _date_tokens, text)
     for spelling, compared in _SPELLINGS.items():
         text = re.sub(spelling, compared, text)
     tokens = set()
     for token in _STATED_TOKEN.findall(text):
-        if re.fullmatch(_NUMBER, token):
-            number = Decimal(re.sub(r"[^\d.e]", "", token))
-            tokens.add(f"{number.normalize():f}")
+        number = re.fullmatch(rf"([≈≥≤]?)({_NUMBER})", token)
+        if number:
+            digits = re.sub(r"[^\d.e]", "", number[2])
+            tokens.add(f"{number[1]}{Decimal(digits).normalize():f}")
         elif token not in _IGNORED_WORDS:
             tokens.add(_stem(token) if token.isalpha() else token)
     return frozenset(tokens)
@@ -208,6 +345,7 @@ def tokens_of(text: str) -> frozenset[str]:
 
 def _date_tokens(match: re.Match[str]) -> str:
     day, month, year = match["day"], match["month"], match["year"]
+    day = {"first": "1", "second": "2"}.get(day, day)
     if not month.isdecimal():
         month = f"{_MONTHS.index(month[:3]) + 1}"
     tokens = f" @{month:0>2}-{day:0>2} "

@@ -37,10 +37,12 @@ _SUFFIXES = (  # of columns
 class FactSurvival(Metric):
     """The share of an example's planted facts that its summary states (`judge_facts`).
 
+    Version 2 reads more denials and notations, rounded numbers, and answers that two facts have swapped.
+
     Each column is a mean over facts, NaN without any:
 
     * `fact_survival`: facts that are stated right; `fact_survival_<kind>`: those of one kind;
-    * `fact_survival_wrong`: facts that are stated with another value, denied, or in their revoked form;
+    * `fact_survival_wrong`: facts that are stated with another value or subject, denied, or in their revoked form;
     * `fact_survival_position_<0…9>`: by the tenth of the source that states the fact, for facts in one place. A
       correction is in the place of its later sentence;
     * `fact_survival_chance`: what guesses reach;
@@ -50,6 +52,7 @@ class FactSurvival(Metric):
     """
 
     name: ClassVar[str] = "fact_survival"
+    version: ClassVar[int] = 2
     columns: ClassVar[tuple[str, ...]] = tuple(f"fact_survival{suffix}" for suffix in _SUFFIXES)
 
     def score(self, prediction: str, example: Example) -> dict[str, float]:

@@ -2,6 +2,7 @@
 
 import datetime
 
+import fact_matching
 import pytest
 from support.planted_facts import (
     ATTEMPT,
@@ -22,12 +23,16 @@ from longsumbench.core import PlantedFact
 from longsumbench.metrics.fact_matching import MISSING, RIGHT, WRONG, judge_facts, tokens_of
 
 EQUAL = {  # forms of one value
-    "amount: 3.4 million euros": "3,400,000 euros|€3.4m|EUR 3.4 mn|€3.4 million|3.4-million-euro|3.4 million",
+    "amount: 3.4 million euros": "3,400,000 euros|€3.4m|EUR 3.4 mn|€3.4 million|3.4-million-euro|3.4 million"
+    "|3.400.000 euros|3 400 000 euros|3’400’000 EUR|3.4 M€|€3.4M|3,4 Mio. Euro|three point four million euros",
     "number: 12 per cent": "12%|12 %|twelve percent|12 percent",
     "amount: 1.2 billion dollars": "$1.2bn|US$1,200 million|1.2 billion US dollars|USD 1.2 billion",
     "amount: 12.5 euros": "€12.50|12.50 euros",
     "number: 17 ships": "seventeen ships|17 ships",
-    "date: 14 March": "March 14|March 14th|the 14th of March|14 Mar.|2023-03-14|14/03/2023|03/14/2023",
+    "number: 4,831": "4 831|4’831|4'831|4.831|about 4,800|~5000|over 4,800|nearly 4,900|4.8k",
+    "date: 14 March": "March 14|March 14th|the 14th of March|14 Mar.|2023-03-14|14/03/2023|03/14/2023"
+    "|14.3.|14.03.|14-Mar-23|14 Mar '22|2023/03/14",
+    "date: 1 October": "1st of October|first of October|October the first",
     "date: 14 March 2023": "14 March|March 14, 2023|2023-03-14|14.03.2023|14/03/23",
     "name: Ms Ingrid Ostvang": "Ingrid Ostvang|INGRID OSTVANG|Ostvang|Ms Ostvang|Minister Ostvang|Ingrid Ostvang's",
     "name: Torwick Ltd": "Torwick|Torwick Limited|Torwick, Inc.|torwick",
@@ -35,9 +40,10 @@ EQUAL = {  # forms of one value
     "words: renewed the licence": "renewing licences|renewed its licence",
 }
 OTHER = {
-    "amount: 3.4 million euros": "3.4 billion euros|3.5 million euros|3.4 million dollars|3.4 euros",
+    "amount: 3.4 million euros": "3.4 billion euros|3.5 million euros|3.4 million dollars|3.4 thousand euros",
     "number: 17 ships": "7 ships|170 ships|1.7 ships",
-    "date: 14 March 2023": "14 March 2022|15 March 2023|14 May 2023|4 March 2023",
+    "number: 4,831": "about 4,900|over 4,900|nearly 4,800|4,831,000",
+    "date: 14 March 2023": "14 March 2022|15 March 2023|14 May 2023|4 March 2023|14 March ’22|14.4.23",
     "name: Ms Ingrid Ostvang": "Ingrid Selberg|Marta Ostvang",
     "file: config/limits-eu.toml": "limits-us.toml|limits-eu.toml.bak",
 }
@@ -72,12 +78,10 @@ def test_forms_of_a_value(value: str) -> None:
 
 @pytest.mark.parametrize("value", OTHER)
 def test_other_values(value: str) -> None:
-    """Another value is not right."""
+    """Another value is wrong."""
     for form in OTHER[value].split("|"):
-        assert (form, verdict_on(planted_value(value), f"Now Halvorsen gets {form}.")) != (
-            form,
-            RIGHT,
-        )
+        verdict = verdict_on(planted_value(value), f"Now Halvorsen gets {form}.")
+        assert (form, verdict) == (form, WRONG)
 
 
 def test_dates_in_all_formats() -> None:
@@ -111,6 +115,12 @@ def test_dates_in_all_formats() -> None:
         (DECISION, "The board approved 3.4 million euros for Halvorsen.", MISSING),
         (DECISION, "The board did not approve 3.4 million euros for Halvorsen on 14 March.", WRONG),
         (DECISION, "Halvorsen got €3.4m on 14 March, which nobody had expected.", RIGHT),
+        (DECISION, "Members voted against €3.4m for Halvorsen on 14 March.", WRONG),
+        (DECISION, "€3.4m for Halvorsen on 14 March was proposed. The motion was rejected.", WRONG),
+        (DECISION, "Nobody opposed €3.4m for Halvorsen on 14 March.", RIGHT),
+        (DECISION, "Torwick, not Halvorsen, got €3.4m on 14 March.", WRONG),
+        (NUMBER, "Brenmark counted two 500-acre farms and 4127 households.", RIGHT),
+        (NUMBER, "Brenmark counted 812 households and Torwick 4127.", WRONG),
         (NUMBER, "Brenmark:\n- 4127 households", RIGHT),
         (NUMBER, "Brenmark counted 4,172 households.", WRONG),
         (DATE, "Lindholm ends on 10 May.", WRONG),
@@ -126,12 +136,16 @@ def test_dates_in_all_formats() -> None:
         (CORRECTION, f"{REVOKED} In fact, Ravstedt drew 2,310.", RIGHT),
         (CORRECTION, f"Ravstedt drew 2,310 visitors. {REVOKED}", WRONG),
         (CORRECTION, "Ravstedt drew 2,310 visitors, not 5,800.", RIGHT),
+        (CORRECTION, "Ravstedt drew 5,800 visitors rather than 2,310.", WRONG),
+        (CORRECTION, "Ravstedt was corrected from 2,310 to 5,800.", WRONG),
+        (CORRECTION, "Ravstedt did not draw 5,800 visitors.", MISSING),
         (TWO_PLACES, "Emil Selberg is in charge of the Grimford estate.", RIGHT),
         (TWO_PLACES, "K-4127 is about Grimford. Selberg has file K-4127.", RIGHT),
         (TWO_PLACES, "File K-4127 concerns the Grimford estate.", MISSING),
         (FILE, "Ulmnik's settings are in `limits-eu.toml`.", RIGHT),
         (FILE, "Ulmnik's settings are in config/limits-us.toml.", WRONG),
         (ATTEMPT, "A pool of 64 for Zelsky failed to help.", RIGHT),
+        (ATTEMPT, "With a pool of 64, the error of Zelsky persisted.", RIGHT),
         (ATTEMPT, "Setting the pool of Zelsky to 64 helped.", WRONG),
     ],
 )
@@ -140,7 +154,16 @@ def test_paraphrases(fact: PlantedFact, summary: str, verdict: str) -> None:
     assert verdict_on(fact, summary) == verdict
 
 
-@pytest.mark.parametrize("run", ["a", "-", "1-", "a.", "a/", "1,"])
+def test_labelled_sentences() -> None:
+    """Nearly all sentences of the labelled set are judged as their reader did."""
+    pairs = list(fact_matching.read_written())
+    agreeing = [pair for pair in pairs if pair.verdict == pair.label]
+    assert len(agreeing) > 0.98 * len(pairs)
+
+
+@pytest.mark.parametrize(
+    "run", ["a", "-", "1-", "a.", "a/", "1,", "1 ", "not rejected ", "moved from 1 "]
+)
 def test_long_runs_take_linear_time(run: str) -> None:
     """What a broken output repeats without blanks is read once."""
-    assert_linear(lambda length: tokens_of(run * length), 20_000)
+    assert_linear(lambda length: verdict_on(NUMBER, "Brenmark " + run * length), 10_000)
