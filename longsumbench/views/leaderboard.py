@@ -34,7 +34,7 @@ from longsumbench.views.figures import draw_figure
 from longsumbench.views.intervals import IntervalFigure, IntervalPanel, IntervalRow
 from longsumbench.views.ledger import ledger_block
 from longsumbench.views.lengths import describe_lengths_picture, lengths_csv, lengths_figure
-from longsumbench.views.notes import describe_untrained, footnotes, runs_of
+from longsumbench.views.notes import describe_imported, describe_untrained, footnotes, runs_of
 from longsumbench.views.published import published_blocks
 from longsumbench.views.recall import (
     ORACLE_PANELS,
@@ -95,6 +95,7 @@ def leaderboard_block(
         notes=(untrained,) if untrained else (),
         optional=tuple(column.heading for column in optional),
         footnotes=footnotes(comparable, names, part),
+        brief=describe_imported(comparable),
     )
 
 

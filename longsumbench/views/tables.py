@@ -150,6 +150,7 @@ class Block:
     optional: tuple[str, ...] = ()
     tied: str = "not distinguishable from it"  # the meaning of `TIED`
     footnotes: tuple[str, ...] = ()  # lines below the rows
+    brief: str = ""  # the terminal's line instead of these
 
     def legend(self, best: str) -> str:
         """Explain the marks of the cells; empty if there are none. `best` is how the best cells look."""
@@ -206,7 +207,8 @@ def terminal_block(block: Block) -> str:
     missing = f"Left out at {width} columns: {', '.join(left_out)}." if left_out else ""
     parts = [*map(wrap_text, (block.heading, *block.notes))]
     parts.append(_draw_text(fitted) if fitted.rows else "")
-    parts += map(wrap_text, (fitted.legend("*"), missing, *block.footnotes))
+    footnotes = [block.brief] if block.brief else block.footnotes
+    parts += map(wrap_text, (fitted.legend("*"), missing, *footnotes))
     return "\n".join(part for part in parts if part)
 
 
