@@ -151,6 +151,7 @@ class Block:
     tied: str = "not distinguishable from it"  # the meaning of `TIED`
     footnotes: tuple[str, ...] = ()  # lines below the rows
     brief: str = ""  # the terminal's line instead of these
+    private: str = ""  # a part of the heading that a caption lacks
 
     def legend(self, best: str) -> str:
         """Explain the marks of the cells; empty if there are none. `best` is how the best cells look."""
@@ -336,7 +337,8 @@ def _latex_table(block: Block, title: str, label: str) -> list[str]:
     head = [*_group_headings(block.groups), _latex_row(block.columns, formats), r"\midrule"]
     body = [_latex_row(row, formats) for row in block.rows]
     # The reason why a block is not comparable goes below the table
-    topic, _, unlike = block.heading.partition("; ")  # a caption has one line
+    # A caption has one line, and names no folder
+    topic, _, unlike = block.heading.replace(block.private, "").partition("; ")
     heading = f"{title}, {topic}" if title and topic else title or topic
     caption = rf"\caption{{{_escape_latex(heading)}}}\label{{{label}}}"
     texts = [f"{unlike}." if unlike else "", block.legend("Bold:"), *block.notes, *block.footnotes]
