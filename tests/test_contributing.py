@@ -7,13 +7,16 @@ from pathlib import Path
 import pytest
 import torch
 from safetensors.torch import load_file
+from support.json_files import write_json
 from support.packages import install_package
 from support.paths import ROOT
 from support.processes import run_python
+from support.tiny_causal import causal_folder
 from support.toys import write_jsonl
 
 from longsumbench.cli.main import main
-from longsumbench.runs.record import RunRecord
+from longsumbench.runs.predictions import read_summaries
+from longsumbench.runs.record import RunRecord, source_seen
 from longsumbench.runs.results import Results
 
 GUIDE = (ROOT / "CONTRIBUTING.md").read_text()
@@ -94,6 +97,66 @@ def test_a_dataset_and_a_metric(package: Path, tmp_path: Path) -> None:
         "score.metrics=[number_recall]",
     ]
     assert run(package, *words).evaluation.measures["number_recall"].mean == 50.0
+
+
+@pytest.mark.parametrize(
+    ("words", "summary"),
+    [
+        (["model=ranker", "model.rank=early"], "We paid 40 pounds."),
+        (
+            ["model=prompt", "model.engine=parrot", "model.checkpoint=2", "model.reading=whole"],
+            "We paid",
+        ),
+        (["model=prompt", "model.decode_length=9", "model.reading=middle"], None),
+    ],
+)
+def test_a_ranker_a_reading_and_an_engine(
+    package: Path, tmp_path: Path, words: list[str], summary: str | None
+) -> None:
+    """The ranker copies the first sentence, the engine repeats two words; the reading skips a third of the text."""
+    text = f"We paid 40 pounds. {'The rain fell on the long road to the sea. ' * 20}"
+    letters = tmp_path / "test.jsonl"
+    write_json(letters, {"id": "1", "body": text, "subject": "Paid 40"})
+    words = words if summary else [*words, f"model.checkpoint={causal_folder()}"]
+    record = run(package, *words, "dataset=letters", f"dataset.path={letters}", "model.length=4")
+    (folder,) = Results(package).run_folders()
+    (row,) = read_summaries(folder / "predictions.jsonl")
+    assert summary in (None, row.text)
+    assert summary or 0 < (source_seen(record) or 0) < 67
+
+
+ODD = """
+from mine.last import LastConfig, System
+class Half(System):
+    Config = LastConfig
+class Way: pass
+def order(paragraphs): return []
+"""
+
+
+@pytest.mark.parametrize(
+    ("words", "line"),
+    [
+        (["model=odd"], "model 'odd' (odd:Half) lacks `summarize`; see"),
+        (
+            ["model=ranker", "model.rank=odd"],
+            "ranker 'odd' (odd:order) does not fit: order() takes 1",
+        ),
+        (["model=prompt", "model.reading=odd"], "reading 'odd' (odd:Way) lacks `mixes_pages`; see"),
+    ],
+)
+def test_what_does_not_fit_is_named(
+    package: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str], words: list[str], line: str
+) -> None:
+    """The last line names the class and what it lacks, and sends nobody to the project."""
+    targets = {"systems": "odd:Half", "rankers": "odd:order", "readings": "odd:Way"}
+    groups = {f"longsumbench.{kind}": {"odd": target} for kind, target in targets.items()}
+    install_package(tmp_path / "site", "odd", {"odd.py": ODD}, groups)
+    texts = ["dataset=jsonl", f"dataset.path={write_jsonl(tmp_path / 'toy')}"]
+    assert main(["run", *words, *texts, f"results_dir={package}"]) == 2
+    last = capsys.readouterr().err.splitlines()[-1]
+    assert last.startswith(f"longsumbench: the plug-in of {line}")
+    assert "report it" not in last
 
 
 def test_python_of_the_readme(tmp_path: Path) -> None:

@@ -12,6 +12,7 @@ _COMPARE_HELP = """\
 Compare finished runs, example by example. The first run is the baseline.
 
   longsumbench compare 85f3139c 36e2dc94                  runs by their ids, or the beginnings of these
+  longsumbench compare lead theirs                        models with one run each, such as imported ones
   longsumbench compare 85f3139c 36e2 c6f0 --all-pairs     every pair of runs, corrected together
   longsumbench compare 85f3139c results/runs/aclsum/lead/c6f0ec26c16b --output lead_or_not --examples 30
 
@@ -24,7 +25,9 @@ outputs.
 
 
 _COMPARE_ARGUMENTS = (
-    Argument("runs", "a run's folder, its id, or the beginning of its id", "RUN", nargs="*"),
+    Argument(
+        "runs", "a run's folder, its id or its beginning, or a model with one run", "RUN", nargs="*"
+    ),
     Argument("--all-pairs", "compare every pair, not only with the first run"),
     Argument("--intersect", "compare the examples that all runs have"),
     Argument(

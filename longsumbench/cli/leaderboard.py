@@ -22,9 +22,10 @@ Rebuild and print the tables of finished runs.
   longsumbench leaderboard aclsum --by-run       a row for each run, instead of the mean over the seeds of a system
   longsumbench leaderboard aclsum --columns rouge1,rougeLsum,length,seconds,train.learning_rate
   longsumbench leaderboard aclsum --columns help           all columns that the runs have
-  longsumbench leaderboard aclsum --latex table.tex --block 1        LaTeX for a paper; --columns chooses its columns
+  longsumbench leaderboard aclsum --output table.tex --block 1       LaTeX for a paper; --columns chooses its columns
   longsumbench leaderboard --matrix             systems × datasets, with ranks; --matrix rouge1: of that number
   longsumbench leaderboard aclsum --measure recall          ROUGE recall (or precision) instead of F1
+  longsumbench leaderboard mine --published seal,pagesum     with numbers as printed in papers, or those of a .csv file
   longsumbench leaderboard aclsum --ledger       what was not read (by which setting), learned or finished
   longsumbench leaderboard aclsum --against segment_length          also plot scores against a setting
   longsumbench leaderboard aclsum --against page_size --against decode.num_beams --kind rouge2        … or two settings
@@ -39,11 +40,25 @@ facts the systems found; a picture is drawn again when its numbers change. --aga
 
 _ARGUMENTS = (
     Argument("dataset", "one dataset (default: all)", nargs="?"),
-    Argument("--columns", "columns to print, separated by commas; help lists them", "NAMES"),
+    Argument(
+        "--columns", "columns to print, separated by commas; help lists them", "NAMES", default=""
+    ),
     Argument("--block", "print this block of the table, from 1", "NUMBER", type=int),
     Argument("--by-run", "a row for each run (default: for each system)"),
     Argument(
         "--latex", "print LaTeX (booktabs, siunitx), or write it", "FILE.tex", nargs="?", const=True
+    ),
+    Argument(
+        "--output",
+        "write LaTeX there; results/leaderboard has .md and .csv",
+        "FILE.tex",
+        dest="latex",
+    ),
+    Argument(
+        "--published",
+        "also published numbers: words of systems, sources, datasets; or files of yours (.csv)",
+        "NAMES",
+        default="",
     ),
     Argument("--ledger", "print what was not read, learned or finished"),
     Argument("--measure", "ROUGE f1 (default), precision or recall", "MEASURE", default="f1"),
@@ -73,6 +88,7 @@ _ARGUMENTS = (
 def _execute(options: Namespace) -> None:
     from longsumbench.core.bounds import check_choice
     from longsumbench.leaderboards.comparability import ROUGE_PARTS
+    from longsumbench.leaderboards.published import find_published
     from longsumbench.leaderboards.table import find_datasets, read_table
     from longsumbench.views.columns import choose_columns, columns_of, list_columns
     from longsumbench.views.leaderboard import TableView, update_table
@@ -85,7 +101,7 @@ def _execute(options: Namespace) -> None:
         print_text(*_matrix(options, results))
         return
     names = find_datasets(results, options.dataset)
-    columns = [name.strip() for name in (options.columns or "").split(",") if name.strip()]
+    columns = _split_names(options.columns)
     if columns:
         records: list[RunRecord] = []
         for name in names:
@@ -95,6 +111,7 @@ def _execute(options: Namespace) -> None:
             print_text(list_columns(all_columns))
             return
         columns = [column.name for column in choose_columns(columns, all_columns)]
+    published = find_published(_split_names(options.published), part)
     # Errors of --against come before any table is printed.
     curve_files = _draw_against(options, results, names)
     for name in names:
@@ -108,8 +125,13 @@ def _execute(options: Namespace) -> None:
             continue
         if part != table.part or options.by_run:
             table = read_table(results, name, part, options.by_run)
-        _print_table(options, TableView(table, tuple(columns), options.block), len(names))
+        view = TableView(table, tuple(columns), options.block, published)
+        _print_table(options, view, len(names))
     print_text(*curve_files)
+
+
+def _split_names(text: str) -> list[str]:
+    return [name.strip() for name in text.split(",") if name.strip()]
 
 
 def _print_table(options: Namespace, view: "TableView", num_tables: int) -> None:
@@ -134,7 +156,16 @@ def _print_table(options: Namespace, view: "TableView", num_tables: int) -> None
 def _matrix(options: Namespace, results: "Results") -> list[object]:
     """Write the matrix of systems × datasets; return its text."""
     # The matrix has its own columns and blocks.
-    foreign_options = ("dataset", "columns", "block", "by_run", "ledger", "against", "kind")
+    foreign_options = (
+        "dataset",
+        "columns",
+        "block",
+        "by_run",
+        "ledger",
+        "against",
+        "kind",
+        "published",
+    )
     if options.measure != "f1" or any(vars(options)[name] for name in foreign_options):
         raise UsageError(
             "--matrix shows F1 or METRIC of all datasets: leave out DATASET and other options than --latex"
@@ -157,9 +188,10 @@ def _put_latex(options: Namespace, text: str, num_tables: int = 1) -> str:
         return text
     if not options.latex.endswith(".tex") or num_tables > 1:
         raise UsageError(
-            f"--latex {options.latex}: name one DATASET first, then a file that ends in .tex"
+            f"{options.latex}: name one DATASET first, then a file that ends in .tex (.md and .csv are in"
+            " results/leaderboard)"
         )
-    file = output_file(options.latex, "--latex")
+    file = output_file(options.latex, "--output")
     assert file is not None
     write_atomically(file, text)
     return str(file)

@@ -67,7 +67,7 @@ def _execute_summarize(options: Namespace) -> None:
     if options.together:
         raise UsageError("--together makes one summary, which is printed: leave out --output")
     output = Path(options.output).expanduser()
-    writable_folder(output.parent, "--output")
+    writable_folder(output.parent if output.suffix == ".jsonl" else output, "--output")
     summarize_into(output, *arguments, options.json, options.query)
 
 

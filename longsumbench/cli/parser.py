@@ -55,7 +55,7 @@ class Parser(argparse.ArgumentParser):
             message = f"unknown {kind.lower()} '{word}'{did_you_mean(word, names)}; known: {', '.join(names)}"
         elif missing := re.match(r"the following arguments are required: ([^ ,]+)", message):
             for action in self._actions:
-                if missing[1] in (action.metavar or action.dest, *action.option_strings):
+                if missing[1] in (action.option_strings or [f"{action.metavar or action.dest}"]):
                     message += f"; {missing[1]}: {action.help or 'run, leaderboard, …'}"
         raise UsageError(f"{message} (see {self.prog} --help)")
 
@@ -152,7 +152,7 @@ class Command(NamedTuple):
 
 # Arguments of several commands
 OVERRIDES = Argument("overrides", "settings, as listed above", "KEY=VALUE", nargs="*", default=[])
-RUN = Argument("run", "a run's folder, its id, or the beginning of its id", "RUN")
+RUN = Argument("run", "a run's folder, its id or its beginning, or a model with one run", "RUN")
 RESULTS_DIR = Argument(
     "--results-dir", "where the runs are (default: results)", "FOLDER", default="results"
 )
@@ -169,6 +169,7 @@ def output_folder(name: str | None, default: Path) -> Path:
     """Return the folder that `--output` names, or the default, after making it.
 
     Raises:
+        UsageError: it has the ending of a file.
         EnvironmentProblem: nothing can be written there.
     """
     from longsumbench.files import writable_folder

@@ -22,6 +22,8 @@ from typing import Any
 from longsumbench.core.settings import Settings, defaults_of
 from longsumbench.errors import BrokenPlugin, UnknownName
 
+REGISTRIES: list["Registry"] = []  # of the modules that are imported
+
 
 @dataclass(frozen=True)
 class Registry:
@@ -38,6 +40,9 @@ class Registry:
     group: str
     built_in: Mapping[str, str]
     families: Mapping[str, str] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        REGISTRIES.append(self)
 
     def targets(self) -> dict[str, str]:
         """Return name → "module:attribute", built-in names first; a plug-in cannot take a built-in name."""

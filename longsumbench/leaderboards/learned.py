@@ -156,7 +156,7 @@ def _judge_run(run: RunRecord, gains: _Gains | None, anchor: _Gains | None) -> L
             reason = f"{examples}: not shown that its outputs depend enough on their sources"
             return learned._replace(word=NOT_SHOWN, reason=reason)
     elif run.config.decode.mode != "extract":  # what is copied from a source depends on it
-        reason = "no run of Random with a floor" if gains else "its floor is not known"
+        reason = "Random has no run here" if gains else "its floor is not known"
         return learned._replace(word=UNKNOWN, reason=reason)
     fall = last_fall(run.fit)
     is_near_the_top = has_facts and (learned.lift or 0.0) >= _NEAR_THE_TOP

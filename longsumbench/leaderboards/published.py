@@ -2,10 +2,17 @@
 
 import csv
 import re
-from dataclasses import dataclass, field
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from importlib.resources import files
 from io import StringIO
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
+
+from longsumbench.core import Row
+from longsumbench.corpora.reading.fields import BadRow
+from longsumbench.corpora.reading.row_files import parse_rows
+from longsumbench.errors import UsageError
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -41,6 +48,9 @@ PUBLISHED_AS = {
 }
 # Lines of a source that agree in these are about one system on one test set
 _ROW = ("source_key", "system", "variant", "dataset", "split", "input_tokens", "provenance")
+# Of a user's file
+_DEFAULTS = dict.fromkeys((*_ROW, "source_table", "metric", "value", "rouge_l_kind", "note"), "")
+_DEFAULTS |= {"source_key": "a file of yours", "statistic": "f", "provenance": "own"}
 
 
 @dataclass
@@ -54,6 +64,7 @@ class Published:
         tables: the source's tables, which agree on the numbers.
         scores: column → F1, precision or recall, 0–100, as printed.
         doubted: True if another publication or table contradicts them; `published.csv` has a note.
+        chosen: True if it is shown with runs on any dataset; its source then says so.
     """
 
     key: str
@@ -66,6 +77,7 @@ class Published:
     tables: list[str] = field(default_factory=list)
     scores: dict[str, str] = field(default_factory=dict)
     doubted: bool = False
+    chosen: bool = False
 
     @property
     def source(self) -> str:
@@ -74,7 +86,9 @@ class Published:
         text = " ".join([self.key, *tables[:1]])
         for name in tables[1:]:
             text += f", {name.removeprefix('Table ')}"
-        origin = PROVENANCE[self.provenance]
+        if self.chosen:
+            text = f"printed in {text}, {self.dataset}".removesuffix(", ")
+        origin = PROVENANCE.get(self.provenance, self.provenance)
         return f"{text} ({origin})" if origin else text
 
     @property
@@ -94,15 +108,57 @@ def read_published(dataset: str, part: str = "f") -> list[Published]:
     Tables of one source that contradict each other are several rows; `part` is a key of `ROUGE_PARTS`.
     """
     names = [name for name, our_name in PUBLISHED_AS.items() if our_name == dataset]
-    tables: dict[tuple[str, ...], list[dict[str, Any]]] = {}
-    for cell in _read_published_cells() if names else ():
-        if cell["dataset"] in names and cell["statistic"] == part and cell["column"]:
+    cells = _read_published_cells() if names else ()
+    return _join_cells([cell for cell in cells if cell["dataset"] in names], part)
+
+
+def find_published(words: Sequence[str], part: str = "f") -> list[Published]:
+    """Return published numbers on any dataset, marked as printed.
+
+    A word is a part of the name of a system, a source or a dataset; or a CSV file with the columns of `published.csv`, of
+    which `system`, `metric` and `value` are needed.
+
+    Raises:
+        UsageError: no published number has the word.
+        DataError: a line of the file has no system, or no known metric.
+    """
+    rows: list[Published] = []
+    for word in words:
+        if word.endswith(".csv"):
+            cells = [cell for _, cell in parse_rows(Path(word), (), _complete_row)]
+        else:
+            cells = [cell for cell in _read_published_cells() if _has_name(cell, word)]
+        chosen = _join_cells(cells, part)
+        if not chosen:
+            raise UsageError(f"--published {word}: no such system, source or dataset with numbers")
+        rows += [replace(row, chosen=True) for row in chosen]
+    return rows
+
+
+def _has_name(cell: Mapping[str, str], word: str) -> bool:
+    names = cell["system"], cell["source_key"], cell["dataset"]
+    return word.casefold() in " ".join(names).casefold()
+
+
+def _complete_row(row: Row) -> dict[str, Any]:
+    """Return a row of a user's file with all columns; BadRow if it is no published number."""
+    cell = _complete_cell(_DEFAULTS | {name: value for name, value in row.items() if value})
+    if not (cell["system"] and cell["column"]):
+        needs = "system, value, metric and, of rougeL and rougeLsum, rouge_l_kind"
+        raise BadRow(f"a published number needs {needs} as in published.csv")
+    return cell
+
+
+def _join_cells(cells: Iterable[Mapping[str, Any]], part: str) -> list[Published]:
+    tables: dict[tuple[str, ...], list[Mapping[str, Any]]] = {}
+    for cell in cells:
+        if cell["statistic"] == part and cell["column"]:
             key = [cell[name] for name in ("source_table", *_ROW)]
             tables.setdefault(tuple(key), []).append(cell)
     # Tables of one source are joined as long as no number differs
     published: dict[tuple[str, ...], list[Published]] = {}
-    for (source_table, *row), cells in tables.items():
-        scores = {cell["column"]: cell["value"] for cell in cells}
+    for (source_table, *row), numbers in tables.items():
+        scores = {cell["column"]: cell["value"] for cell in numbers}
         versions = published.setdefault(tuple(row), [])
         version = next((version for version in versions if version.agrees(scores)), None)
         if version is None:
@@ -111,7 +167,7 @@ def read_published(dataset: str, part: str = "f") -> list[Published]:
             versions.append(version)
         version.tables.append(source_table)
         version.scores |= scores
-        version.doubted |= any(cell["doubted"] for cell in cells)
+        version.doubted |= any(cell["doubted"] for cell in numbers)
     rows: list[Published] = []
     for versions in published.values():
         rows += versions
@@ -139,12 +195,13 @@ def read_rank_recalls(dataset: str) -> list[tuple[str, dict[int, str]]]:
 def _read_published_cells() -> list[dict[str, Any]]:
     """Return the lines of `published.csv` as text, with `column` (a value of `COLUMNS`, or empty) and `doubted`."""
     text = files("longsumbench").joinpath("published.csv").read_text(encoding="utf-8")
-    cells: list[dict[str, Any]] = list(csv.DictReader(StringIO(text)))
-    doubt = re.compile("contradiction|inconsistent", re.IGNORECASE)
-    for cell in cells:
-        cell["column"] = COLUMNS.get((cell["metric"], cell["rouge_l_kind"]), "")
-        cell["doubted"] = doubt.search(cell["note"]) is not None
-    return cells
+    return [_complete_cell(cell) for cell in csv.DictReader(StringIO(text))]
+
+
+def _complete_cell(cell: Mapping[str, str]) -> dict[str, Any]:
+    doubted = re.search("contradiction|inconsistent", cell["note"], re.IGNORECASE) is not None
+    column = COLUMNS.get((cell["metric"], cell["rouge_l_kind"]), "")
+    return {**cell, "column": column, "doubted": doubted}
 
 
 def read_published_table() -> "pd.DataFrame":

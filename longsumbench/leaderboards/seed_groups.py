@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from longsumbench.cache.hub import checkpoint_name
 from longsumbench.leaderboards.comparability import ROUGE_HEADINGS, ranking_key, settings_of
 from longsumbench.metrics import statistics
 from longsumbench.metrics.aggregate import (
@@ -80,8 +81,11 @@ class SeedGroup:
             covers examples and seeds, and is NaN if the scores of a run are missing.
         differs: settings that distinguish it from rows with the same model and variant ("max_steps=500").
         table_settings: with those first that differ between the rows of its model; empty for a model with one row.
+        distinction: what distinguishes it from other rows of its model; of a folder, the last name. The setting with
+            the most values comes first.
         learned: whether its system learned to summarize.
         equal_seeds: seeds with equal outputs; only the first of them is in `runs`.
+        has_place: False if no comparable row scores above 0.
     """
 
     runs: tuple[RunRecord, ...]
@@ -89,8 +93,10 @@ class SeedGroup:
     numbers: Mapping[str, Estimate] = field(default_factory=dict)
     differs: tuple[str, ...] = ()
     table_settings: tuple[str, ...] = ()
+    distinction: tuple[str, ...] = ()
     learned: Learned = _NOT_JUDGED
     equal_seeds: tuple[int | None, ...] = ()
+    has_place: bool = True
 
     @property
     def first(self) -> RunRecord:
@@ -104,8 +110,9 @@ class SeedGroup:
 
     @property
     def ranked(self) -> bool:
-        """False for oracles, and for systems that did not learn: they are never the best, nor tied with it."""
-        return not self.first.oracle and self.learned.word not in NEVER_RANKED
+        """False for oracles, without places, and for systems that did not learn: never the best, nor tied with it."""
+        is_candidate = self.has_place and not self.first.oracle
+        return is_candidate and self.learned.word not in NEVER_RANKED
 
     @property
     def one_seed(self) -> bool:
@@ -320,7 +327,7 @@ def _with_differing_settings(groups: Sequence[SeedGroup]) -> list[SeedGroup]:
 
 
 def _with_shown(groups: Sequence[SeedGroup]) -> list[SeedGroup]:
-    """Add to groups of one model what tables show: settings that vary in their variants first, also at their default.
+    """Add to groups of one model what tables and pictures show: settings that vary first, also at their default.
 
     Defaults of more than three settings are not shown; a row of defaults alone then says so.
     """
@@ -329,6 +336,8 @@ def _with_shown(groups: Sequence[SeedGroup]) -> list[SeedGroup]:
         settings = split_variant(group.first.variant)
         variants.append({part.partition("=")[0]: part for part in settings})
     varied = sorted(_varied_keys(variants))
+    num_values = {key: len({row.get(key) for row in variants}) for key in varied}
+    distinctions: list[tuple[str, ...]] = []
     rows = []
     for group, variant in zip(groups, variants, strict=True):
         # Settings that vary come first, also those that a row has at their default
@@ -344,8 +353,19 @@ def _with_shown(groups: Sequence[SeedGroup]) -> list[SeedGroup]:
         table_settings = tuple(term for term in terms if term)
         if varied and not table_settings:
             table_settings = ("as its recipe",)
-        rows.append(replace(group, table_settings=table_settings))
+        unlike = [parts[key] for key in sorted(varied, key=lambda key: -num_values[key])]
+        terms = [_shorten_path(term) for term in [*group.names, *unlike, *group.differs] if term]
+        # Folders may have one name
+        if tuple(terms) in distinctions:
+            terms.append(f"[{group.key[:SHORT_ID]}]")
+        distinctions.append(tuple(terms))
+        rows.append(replace(group, table_settings=table_settings, distinction=distinctions[-1]))
     return rows
+
+
+def _shorten_path(term: str) -> str:
+    name, sign, value = term.partition("=")
+    return f"{name}{sign}{checkpoint_name(value)}"
 
 
 def _varied_keys(rows: Sequence[Mapping[str, str]]) -> list[str]:

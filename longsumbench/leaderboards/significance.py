@@ -308,9 +308,15 @@ def judge_rows(
     scores: seed_groups.ScoresOfRuns,
     names: Sequence[str] | None = None,
 ) -> ComparableRows:
-    """Judge whether the systems of comparable rows learned, and test the rows. Arguments as in `against_best`."""
+    """Judge whether the systems of comparable rows learned, and test the rows. Arguments as in `against_best`.
+
+    If no ranking score is above 0, no row is ranked: their order would be that of their names.
+    """
     learning = judge_learning(rows, scores)
-    rows = tuple(replace(row, learned=learning[row.key]) for row in rows)
+    name = rows[0].first.evaluation.ranked_by
+    means = [row.numbers[name].mean for row in rows if name in row.numbers and not row.first.oracle]
+    has_place = any(means) or not means
+    rows = tuple(replace(row, learned=learning[row.key], has_place=has_place) for row in rows)
     return ComparableRows(rows, against_best(rows, scores, names), order_by_length(rows, scores))
 
 

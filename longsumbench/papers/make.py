@@ -103,7 +103,8 @@ def _plan_missing(job: Job, words: Sequence[str]) -> tuple[Launch | None, Points
     return launch, PointsFailed(f"{format_count(len(blocked), 'run')} not started: {reasons}")
 
 
-_REFERENCE = "reference"  # in the results folder of a clone: what the suite publishes
+# What the suite publishes
+_REFERENCE = Path(__file__).parents[1] / "reference"
 
 
 def render_paper_tables(results: Results) -> str:
@@ -119,7 +120,7 @@ def render_paper_tables(results: Results) -> str:
             facts.append(format_count(printed, "printed number"))
         if made := read_written(results, name):
             facts.append(f"made here: {made.describe()}")
-        elif published := read_written(Results(results.root / _REFERENCE), name):
+        elif published := read_written(Results(_REFERENCE), name):
             facts.append(f"published: {published.describe()}")
         rows += [[name, paper_table.title], ["", "; ".join(facts)]]
     return plain_table(rows)

@@ -192,6 +192,8 @@ class Results:
     def find(self, run: str | Path | RunRecord) -> Path:
         """Return the folder of a run, given its folder, its id, a unique prefix of its id, or its record.
 
+        The name of a model is enough if the model has one finished run.
+
         Raises:
             UsageError: no run or several runs match, or the run is not finished.
             DataError: the record is damaged.
@@ -202,8 +204,9 @@ class Results:
             return folder
         if folder.is_dir():
             raise UsageError(f"{folder} is not a finished run: it has no record.json")
-        runs = self.run_folders(pattern=f"*/{glob.escape(name)}*")
-        matches = [path for path in runs if (path / "record.json").is_file()]
+        word = glob.escape(name)
+        runs = {*self.run_folders(pattern=f"*/{word}*"), *self.run_folders(pattern=f"{word}/*")}
+        matches = [path for path in sorted(runs) if (path / "record.json").is_file()]
         if not matches:
             advice = "`longsumbench list runs` shows the ids"
             raise UsageError(f"no finished run is called '{name}' under {self.root}; {advice}")
@@ -214,7 +217,7 @@ class Results:
             ]
             more = f" and {len(matches) - _NAMED} more" if matches[_NAMED:] else ""
             raise UsageError(
-                f"{len(matches)} runs begin with '{name}': {', '.join(labels)}{more}; type more of the id"
+                f"{len(matches)} runs are called '{name}': {', '.join(labels)}{more}; type the id of one"
             )
         return matches[0]
 

@@ -4,7 +4,6 @@ Begin with `show_block`.
 """
 
 import math
-from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -107,42 +106,18 @@ def show_block(comparable: ComparableRows, table: Sequence[ComparableRows]) -> S
     # Of columns with one heading, the first is shown; settings are the last
     name_of = {column.heading: name for name, column in reversed(columns.items())}
     names = [name_of.get(heading, "") for heading in block.columns]
-    best, settings = rows_at_the_top(comparable), unlike_settings(rows)
+    best = rows_at_the_top(comparable)
     differences = _differences_from_best(comparable)
     bars = _bars(differences)
     texts = {key: f"{number:.1f}".replace("-", "−") for key, number in differences.items()}
     shown_rows = []
     for row, cells in zip(rows, block.rows, strict=True):
         difference, bar = texts.get(row.key, ""), bars.get(row.key)
-        shown_rows.append(ShownRow(row, cells, settings[row.key], difference, bar, row.key in best))
+        settings = ", ".join(row.distinction)
+        shown_rows.append(ShownRow(row, cells, settings, difference, bar, row.key in best))
     kinds = [kind_of.get(name, "") for name in names]
     leads = _leads([row for row in shown_rows if row.interval], comparable, differences)
     return ShownBlock(block, kinds, shown_rows, ranked_by, names.index(ranked_by), leads)
-
-
-def unlike_settings(rows: Sequence[SeedGroup]) -> dict[str, str]:
-    """Return key of a row → the settings in which it differs from other rows of its model; a model's only row has none.
-
-    The setting with the most values comes first.
-    """
-    by_model: dict[str, list[SeedGroup]] = {}
-    for row in rows:
-        by_model.setdefault(row.first.key.model, []).append(row)
-    texts = {}
-    for groups in by_model.values():
-        settings = [group.table_settings or group.settings for group in groups]
-        shared = set.intersection(*map(set, settings))
-        num_values = Counter(map(_name_of_setting, set().union(*settings)))
-        for group, parts in zip(groups, settings, strict=True):
-            unlike = [part for part in parts if part not in shared]
-            unlike.sort(key=lambda part: -num_values[_name_of_setting(part)])
-            texts[group.key] = ", ".join(unlike)
-    return texts
-
-
-def _name_of_setting(text: str) -> str:
-    """Return the name in "name=value"."""
-    return text.partition("=")[0]
 
 
 def axis_ticks(low: float, high: float, marks: Sequence[float] = ()) -> list[float]:

@@ -168,7 +168,7 @@ def _lines_of(sweep: SweepCurves, kind: str) -> dict[str, _Points]:
 
 
 def _series(label: str, points: _Points, kind: str, positions: Mapping[str, float]) -> Series:
-    """Return a line; it is grey if none of its points is shown to have learned."""
+    """Return a line; it is grey if none of its points is ranked."""
     numbers, across, hollow = {}, None, set()
     for value, group in points:
         # A system without this setting is a line across the plot
@@ -179,9 +179,9 @@ def _series(label: str, points: _Points, kind: str, positions: Mapping[str, floa
         if not group.learned.comparable:
             hollow.add(positions[value])
     words = _words_of_unlearned(points)
-    is_grey = len(words) == len(points)
-    if is_grey:
+    if len(words) == len(points):
         label = f"{label} ({', '.join(dict.fromkeys(words))})"
+    is_grey = not any(group.ranked for _, group in points)
     return Series(label, points[0][1].first.key.model, numbers, across, hollow, is_grey)
 
 

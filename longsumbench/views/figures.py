@@ -25,7 +25,6 @@ COLOURS = ("#0069A4", "#EA6700", "#008662", "#C2739F", "#4A9BC8", "#855C00", "#0
 GREY = "#767676"
 _GRID = "#E4E4E4"
 _MARKERS = ("o", "s", "^", "D", "v", "P", "X", "<", ">", "p")
-_LINE_STYLES = ("-", "--", "-.", ":")
 
 # A system's place decides its colour and its marker; new systems are added at the end
 _SYSTEMS = (
@@ -65,16 +64,21 @@ _METADATA: dict[str, dict[str, None]] = {
 def system_styles(models: Sequence[str]) -> list[dict[str, Any]]:
     """Return the colour, line and marker of each line of a picture, as keywords of `Axes.plot`.
 
-    A model's first line looks the same in every picture. Its other lines have the same colour. The oracle is grey.
+    A model's first line looks the same in every picture. Its other lines have a colour that no model has, if one is
+    left. The oracle is grey.
     """
+    places = []
+    for model in models:
+        places.append(_SYSTEMS.index(model) if model in _SYSTEMS else crc32(model.encode()))
+    usual = {COLOURS[place % len(COLOURS)] for place in places}
+    free = [colour for colour in COLOURS if colour not in usual]
     styles = []
     for number, model in enumerate(models):
-        place = _SYSTEMS.index(model) if model in _SYSTEMS else crc32(model.encode())
-        same = models[:number].count(model)
+        place, same = places[number], models[:number].count(model)
+        colour = free.pop(0) if same and free else COLOURS[place % len(COLOURS)]
         style = {
-            "color": GREY if model == "oracle" else COLOURS[place % len(COLOURS)],
+            "color": GREY if model == "oracle" else colour,
             "marker": _MARKERS[(place + same) % len(_MARKERS)],
-            "linestyle": _LINE_STYLES[same % len(_LINE_STYLES)],
             "markersize": 6.5,
             "markeredgecolor": "white",
             "markeredgewidth": 0.7,

@@ -22,6 +22,7 @@ from longsumbench.leaderboards.comparability import (
     numbers_shown,
 )
 from longsumbench.leaderboards.lengths import systems_at_lengths
+from longsumbench.leaderboards.published import Published
 from longsumbench.leaderboards.seed_groups import SeedGroup
 from longsumbench.leaderboards.significance import METHOD, ComparableRows, best_rows
 from longsumbench.leaderboards.table import Table, find_datasets, read_table
@@ -34,7 +35,7 @@ from longsumbench.views.figures import draw_figure
 from longsumbench.views.intervals import IntervalFigure, IntervalPanel, IntervalRow
 from longsumbench.views.ledger import ledger_block
 from longsumbench.views.lengths import describe_lengths_picture, lengths_csv, lengths_figure
-from longsumbench.views.notes import describe_untrained, footnotes, runs_of
+from longsumbench.views.notes import describe_imported, describe_untrained, footnotes, runs_of
 from longsumbench.views.published import published_blocks
 from longsumbench.views.recall import (
     ORACLE_PANELS,
@@ -95,6 +96,8 @@ def leaderboard_block(
         notes=(untrained,) if untrained else (),
         optional=tuple(column.heading for column in optional),
         footnotes=footnotes(comparable, names, part),
+        brief=describe_imported(comparable),
+        private=_describe_texts(comparable, table),
     )
 
 
@@ -103,13 +106,18 @@ def describe_block(comparable: ComparableRows, table: Sequence[ComparableRows]) 
 
     Own texts also have their fingerprint if other blocks of the table have other texts.
     """
+    run, texts = comparable.rows[0].first, _describe_texts(comparable, table)
+    untrained = ", systems that were not trained here" if comparable.zero_shot else ""
+    return f"{run.key.split} split, {format_count(run.evaluation.n, 'example')}{texts}{untrained}"
+
+
+def _describe_texts(comparable: ComparableRows, table: Sequence[ComparableRows]) -> str:
     run, texts = comparable.rows[0].first, ""
     if path := run.config.dataset.path:
         texts = f", texts of {PurePath(path).name or path}"
         if len({block.rows[0].first.key.fingerprint for block in table}) > 1:
             texts += f" (fingerprint {run.key.fingerprint[:SHORT_ID]})"
-    untrained = ", systems that were not trained here" if comparable.zero_shot else ""
-    return f"{run.key.split} split, {format_count(run.evaluation.n, 'example')}{texts}{untrained}"
+    return texts
 
 
 def _choose_columns(
@@ -202,11 +210,13 @@ class TableView:
     Attributes:
         columns: names of the columns that are shown after system and settings; empty for the default ones.
         block: number of the only block that is shown, from 1; None for all blocks and the published numbers.
+        chosen: published numbers that are shown instead of those on the dataset.
     """
 
     table: Table
     columns: tuple[str, ...] = ()
     block: int | None = None
+    chosen: Sequence[Published] = ()
 
     def heading(self) -> str:
         """Return the table's heading."""
@@ -221,13 +231,14 @@ class TableView:
         return blocks if self.block is None else [blocks[self.block - 1]]
 
     def published(self, brief: bool = False) -> list[Block]:
-        """Return the block of published numbers, unless columns or a block were chosen.
+        """Return the block of published numbers; without chosen ones none if columns or a block were chosen.
 
         A brief one has only the best row of each of the suite's systems.
         """
-        if self.columns or self.block is not None:
+        if not self.chosen and (self.columns or self.block is not None):
             return []
-        return published_blocks(self.table.dataset, self.table.records(), brief, self.table.part)
+        table = self.table
+        return published_blocks(table.dataset, table.records(), brief, table.part, self.chosen)
 
     def ledger(self) -> Block:
         """Return the block of the truncation ledgers of the shown runs."""

@@ -23,7 +23,12 @@ def lengths_figure(title: str, systems: Sequence[LengthCurves]) -> SeriesFigure:
     for kind, heading in FACT_PANELS.items():
         places = {_recall_at(kind, length): log2(length) for length in lengths}
         panels.append(RecallPanel(heading, "tokens of a text", places, ticks))
-    lines = [_recall_line(system) for system in systems]
+    models = [system.model for system in systems]
+    lines = []
+    for system in systems:
+        # Settings distinguish the lines of a model
+        label = system.label if models.count(system.model) > 1 else system.model
+        lines.append(_recall_line(system, label))
     is_cut = any(line.hollow for line in lines)
     note = f"Hollow: less than {WHOLE:.0f} % of the text is seen." if is_cut else ""
     return recall_figure(title, lines, panels, note=note)
@@ -36,7 +41,7 @@ def describe_lengths_picture(dataset: str, systems: Sequence[LengthCurves]) -> s
     return f"{dataset}: planted facts that the summaries state right, by length ({trained})"
 
 
-def _recall_line(system: LengthCurves) -> RecallLine:
+def _recall_line(system: LengthCurves, label: str) -> RecallLine:
     """Return the line of a system; its row has the measures of all lengths, and the runs of the fewest seeds."""
     points, hollow = {}, set()
     for kind in FACT_PANELS:
@@ -50,7 +55,7 @@ def _recall_line(system: LengthCurves) -> RecallLine:
     # A label that counts seeds must not promise more than the worst length has
     fewest = min(system.tested.values(), key=lambda group: len(group.runs))
     row = replace(fewest, numbers=points, learned=system.learned)
-    return RecallLine(system.label, row, hollow)
+    return RecallLine(label, row, hollow)
 
 
 def _recall_at(kind: str, length: int) -> str:

@@ -4,7 +4,7 @@ A function whose sentence does not apply returns an empty text.
 """
 
 import math
-from collections.abc import Callable, Collection, Iterable, Sequence, Set
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence, Set
 from operator import attrgetter
 
 from longsumbench.cache.hub import checkpoint_name
@@ -99,6 +99,15 @@ def runs_of(rows: Iterable[SeedGroup]) -> list[RunRecord]:
     for row in rows:
         runs += row.runs
     return runs
+
+
+def describe_imported(comparable: ComparableRows) -> str:
+    """Return the only line that the terminal shows below imported outputs; empty if a system was trained here."""
+    rows, runs = comparable.rows, runs_of(comparable.rows)
+    if any(run.trained for run in runs) or not any(run.imported for run in runs):
+        return ""
+    undecided = describe_undecided(comparable.tests, rows)
+    return join(undecided, describe_unlearned(rows), "The .md file has all notes.")
 
 
 def describe_untrained(rows: Iterable[SeedGroup]) -> str:
@@ -267,19 +276,25 @@ def describe_unlearned(
     rows: Sequence[SeedGroup], name_of: Callable[[SeedGroup], str] = attrgetter("label")
 ) -> str:
     """Name the rows that are not ranked because they did not learn, and those of which that is not known or shown."""
-    unranked, doubtful = [], []
+    # Reason → rows
+    unranked: dict[str, list[str]] = {}
+    doubtful: dict[str, list[str]] = {}
     for row in rows:
         learned = row.learned
-        if learned.word in (UNKNOWN, NOT_SHOWN):
-            doubtful.append(f"{name_of(row)} ({learned.reason})")
+        if row.ranked and not learned.comparable:
+            doubtful.setdefault(learned.reason, []).append(name_of(row))
         elif learned.word in NEVER_RANKED:
             why = "" if learned.word == NOT_RANKED else f"{learned.word}: "
-            unranked.append(f"{name_of(row)} ({why}{learned.reason})")
+            unranked.setdefault(f"{why}{learned.reason}", []).append(name_of(row))
+    if not rows[0].has_place:
+        unranked["no system scores above 0"] = ["all rows"]
     start = "Ranked, although it is not known whether outputs depend on their sources"
-    return join(
-        _list_names("Not ranked", unranked, "; "),
-        _list_names(start, doubtful, "; "),
-    )
+    return join(_list_by_reason("Not ranked", unranked), _list_by_reason(start, doubtful))
+
+
+def _list_by_reason(start: str, rows: Mapping[str, Sequence[str]]) -> str:
+    groups = [f"{shorten_list(names)} ({reason})" for reason, names in rows.items()]
+    return _list_names(start, groups, "; ")
 
 
 def describe_lengths(rows: Sequence[SeedGroup], part: str = "f") -> str:

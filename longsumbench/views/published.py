@@ -13,17 +13,21 @@ OUR_PAPERS = ("liu2019hiersumm", "liu2022pagesum", "you2019etads", "zhao2020seal
 
 
 def published_blocks(
-    dataset: str, runs: Sequence[RunRecord], brief: bool = False, part: str = "f"
+    dataset: str,
+    runs: Sequence[RunRecord],
+    brief: bool = False,
+    part: str = "f",
+    chosen: Sequence[Published] = (),
 ) -> list[Block]:
-    """Return a block of the published numbers on a dataset; empty if there are none.
+    """Return a block of the published numbers on a dataset, or of those chosen instead; empty if there are none.
 
     If runs may be on other texts than the official ones, a note warns. A brief block has only the best row of each of
     the suite's systems, and the number of others.
     """
-    published = read_published(dataset, part)
+    published = chosen or read_published(dataset, part)
     if not published:
         return []
-    rows = _best_of_our_systems(published) if brief else published
+    rows = _best_of_our_systems(published) if brief and not chosen else published
     # Notes are one paragraph, each sentence only if it applies
     notes = [
         f"As printed, on the official data, scored as in each source: {ROUGE_PARTS[part]}, not ranked with our rows."

@@ -8,17 +8,23 @@ Facts in one place and sentences are placed by position, facts in two places by 
 from collections.abc import Mapping, Sequence, Set
 from dataclasses import dataclass, field, replace
 
+from longsumbench.formatting import format_count
 from longsumbench.leaderboards.comparability import SURVIVAL
-from longsumbench.leaderboards.seed_groups import SeedGroup
+from longsumbench.leaderboards.seed_groups import (
+    NEVER_RANKED,
+    NOT_SHOWN,
+    UNKNOWN,
+    SeedGroup,
+)
 from longsumbench.metrics.fact_survival import FACT_KINDS
 from longsumbench.views.notes import describe_intervals, describe_mark, join
 from longsumbench.views.series import Panel, PanelRow, Series, SeriesFigure
 
 CHANCE = "fact_recall_chance"
-_MOST_SYSTEMS = 6  # in a picture
+_MOST_LINES = 8  # in a picture
 _GUESS_OF_TWO = 50.0  # percent; of the two bids
 _VAGUE = 60.0  # mean width of the intervals of a line, in percent, above which it has no band
-_POINTS_APART = 0.12  # of the distance of two positions
+_POINTS_APART = 0.1  # of the distance of two positions
 _ORACLE = "oracle"
 
 
@@ -108,7 +114,8 @@ def recall_lines(
     lines = []
     for row in rows:
         if not row.first.oracle and measures & row.numbers.keys():
-            lines.append(RecallLine(row.label, row))
+            label = ", ".join(row.distinction)
+            lines.append(RecallLine(f"{row.first.key.model} {label}".strip(), row))
     return lines
 
 
@@ -127,22 +134,21 @@ def oracle_lines(rows: Sequence[SeedGroup]) -> list[RecallLine]:
     return lines
 
 
-def best_of_models(lines: Sequence[RecallLine]) -> list[RecallLine]:
-    """Return the first line of each model that learned, or its first line if none did, in the order of `lines`.
+def choose_lines(lines: Sequence[RecallLine]) -> list[RecallLine]:
+    """Return the lines that are drawn, in their order: of each model the first that learned, then others.
 
-    A label has the settings only if the model has other lines.
+    If no line of a model learned, its first one counts.
     """
     by_model: dict[str, list[RecallLine]] = {}
     for line in lines:
         by_model.setdefault(line.row.first.key.model, []).append(line)
     best = []
-    for line in lines:
-        model = line.row.first.key.model
-        learned = [other for other in by_model[model] if other.row.learned.comparable]
-        if line is (learned or by_model[model])[0]:
-            alone = len(by_model[model]) == 1
-            best.append(replace(line, label=model) if alone else line)
-    return best
+    for same_model in by_model.values():
+        learned = [line for line in same_model if line.row.learned.comparable]
+        best.append((learned or same_model)[0])
+    others = [line for line in lines if line not in best]
+    chosen = [*best, *others][:_MOST_LINES]
+    return [line for line in lines if line in chosen]
 
 
 def survival_figure(title: str, lines: Sequence[RecallLine]) -> SeriesFigure:
@@ -166,11 +172,9 @@ def recall_figure(
 ) -> SeriesFigure:
     """Return a figure with the panels side by side. `lines` has at least one.
 
-    The best line of each model is drawn, of `_MOST_SYSTEMS` models at most. Panels without any points are left out.
-    `measured` is the label of the vertical axis.
+    Panels without any points are left out. `measured` is the label of the vertical axis.
     """
-    best = best_of_models(lines)
-    drawn = best[:_MOST_SYSTEMS]
+    drawn = choose_lines(lines)
     rows = [line.row for line in drawn]
     measures = set().union(*(row.numbers for row in rows))
     plots = [_panel(panel, drawn) for panel in panels if measures & panel.places.keys()]
@@ -180,14 +184,21 @@ def recall_figure(
     if one_seed := [line.label for line in drawn if line.row.one_seed]:
         sentences.append(f"One seed, another may differ: {', '.join(one_seed)}.")
     if not all(series.band for plot in plots for series in plot.series):
+        examples = format_count(rows[0].first.evaluation.n, "example")
+        runs = format_count(min(len(row.runs) for row in rows), "run")
         sentences.append(
-            f"Dashed lines: intervals of more than {_VAGUE:.0f} points, because seeds differ much."
+            f"Dashed lines: intervals of more than {_VAGUE:.0f} points ({examples}, {runs} or more)."
         )
-    words = [row.learned.word for row in rows if not row.learned.comparable]
-    sentences += [describe_mark("Grey", words), note]
+    words = {row.learned.word for row in rows}
+    doubtful = sorted(words & {NOT_SHOWN, UNKNOWN})
+    sentences += [
+        describe_mark("Grey", words & {*NEVER_RANKED}),
+        describe_mark(" and ".join(doubtful).capitalize(), doubtful),
+        note,
+    ]
     if len(drawn) < len(lines):
         sentences.append(
-            f"{len(drawn)} of {len(best)} models, each with its best settings; the table has all {len(lines)} rows."
+            f"{len(drawn)} of {len(lines)} rows, the best of each model first; the table has all."
         )
     return SeriesFigure(title, [PanelRow(measured, plots, (-4, 104))], [join(*sentences)])
 
@@ -219,6 +230,6 @@ def _series(panel: RecallPanel, line: RecallLine, order: int) -> Series:
         line.row.first.key.model,
         points,
         hollow=hollow & points.keys(),
-        grey=not learned.comparable,
+        grey=learned.word in NEVER_RANKED,
         band=not panel.joined or not width > _VAGUE * len(points),
     )

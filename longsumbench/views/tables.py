@@ -150,6 +150,8 @@ class Block:
     optional: tuple[str, ...] = ()
     tied: str = "not distinguishable from it"  # the meaning of `TIED`
     footnotes: tuple[str, ...] = ()  # lines below the rows
+    brief: str = ""  # the terminal's line instead of these
+    private: str = ""  # a part of the heading that a caption lacks
 
     def legend(self, best: str) -> str:
         """Explain the marks of the cells; empty if there are none. `best` is how the best cells look."""
@@ -206,7 +208,8 @@ def terminal_block(block: Block) -> str:
     missing = f"Left out at {width} columns: {', '.join(left_out)}." if left_out else ""
     parts = [*map(wrap_text, (block.heading, *block.notes))]
     parts.append(_draw_text(fitted) if fitted.rows else "")
-    parts += map(wrap_text, (fitted.legend("*"), missing, *block.footnotes))
+    footnotes = [block.brief] if block.brief else block.footnotes
+    parts += map(wrap_text, (fitted.legend("*"), missing, *footnotes))
     return "\n".join(part for part in parts if part)
 
 
@@ -334,7 +337,8 @@ def _latex_table(block: Block, title: str, label: str) -> list[str]:
     head = [*_group_headings(block.groups), _latex_row(block.columns, formats), r"\midrule"]
     body = [_latex_row(row, formats) for row in block.rows]
     # The reason why a block is not comparable goes below the table
-    topic, _, unlike = block.heading.partition("; ")  # a caption has one line
+    # A caption has one line, and names no folder
+    topic, _, unlike = block.heading.replace(block.private, "").partition("; ")
     heading = f"{title}, {topic}" if title and topic else title or topic
     caption = rf"\caption{{{_escape_latex(heading)}}}\label{{{label}}}"
     texts = [f"{unlike}." if unlike else "", block.legend("Bold:"), *block.notes, *block.footnotes]

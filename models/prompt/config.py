@@ -274,7 +274,7 @@ class PromptConfig(SystemConfig):
     def without_effect(self, train: Recipe, decode: Decoding) -> set[str]:
         """Return the settings of other readings; the snippets of a run have the run's own length."""
         of_readings: set[str] = set()
-        for name in readings.targets():
+        for name in readings.built_in:
             of_readings.update(readings.load(name).settings)
         idle = of_readings.difference(self.reading_class.settings)
         if not (self.tunes and train.max_steps):

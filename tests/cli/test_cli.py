@@ -175,6 +175,11 @@ def test_flags_stand_on_either_side_of_overrides(words: str) -> None:
             "--measure=recal (did you mean 'recall'?); allowed: f1, precision, recall",
         ),
         ("compare one", "name two or more runs; the others are compared with the first"),
+        ("agreement", "required: FOLDER; FOLDER: contains documents, outputs and judgements (see"),
+        (
+            "stats dataset=aclsum --output x.csv",
+            "x.csv is to be a folder, and has the name of a file: choose",
+        ),
         ("run --sho", "unknown flag '--sho' (did you mean '--show'?)"),
         ("run --config-dir", "expected one argument"),
     ],
@@ -290,8 +295,11 @@ def test_a_leaderboard_is_printed(
     assert print_table() == print_table("jsonl")
     assert "\\toprule" in print_table("--latex")
     file = tmp_path / "t.tex"
-    assert print_table("jsonl", "--latex", str(file)).split() == [str(file)]
-    assert r"\begin{table}" in file.read_text()
+    for flag in ("--latex", "--output"):
+        assert print_table("jsonl", flag, str(file)).split() == [str(file)]
+        assert r"\caption{jsonl, test split, 8 examples}" in file.read_text()
+        file.unlink()
+    assert "x.md: name one DATASET first" in print_table("jsonl", "--output", "x.md", code=2)
     misplaced = print_table("--latex", "jsonl", code=2)
     assert "name one DATASET first, then a file that ends in .tex" in misplaced
     assert "jsonl, ROUGE recall" in print_table("jsonl", "--measure", "recall")

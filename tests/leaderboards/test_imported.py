@@ -2,12 +2,15 @@
 
 from dataclasses import replace
 
-from support.run_records import changed, record
+import pytest
+from support.run_records import TRAINED, changed, record, scores
 
 from longsumbench.leaderboards.significance import comparable_rows
 from longsumbench.metrics.output_facts import OutputFacts
 from longsumbench.runs.record import ImportedOutputs, RunRecord, split_variant
-from longsumbench.views.notes import describe_equal, describe_lengths, footnotes
+from longsumbench.views.leaderboard import leaderboard_block
+from longsumbench.views.notes import describe_equal, describe_imported, describe_lengths, footnotes
+from longsumbench.views.tables import Stressed, markdown, terminal_block
 
 ORIGIN = "a paper, CC BY 4.0"
 
@@ -76,6 +79,30 @@ def test_the_source_of_outputs_is_below_the_table_once() -> None:
         assert [
             line for line in footnotes(block, {"rougeLsum"}) if line.startswith("Imported")
         ] == lines
+
+
+def test_the_terminal_has_one_line_below_imported_outputs() -> None:
+    """Rows with the same reason share it; the files have all notes; a trained system brings them back."""
+    runs = [imported("a", 90), imported("b", 50)]
+    (table,) = comparable_rows(runs)
+    line = describe_imported(table)
+    assert "a, b (its floor is not known)." in line
+    block = leaderboard_block(table, [table])
+    assert terminal_block(block).split("\n")[-1] in line
+    assert "Signature" in markdown("toy", [block])
+    assert "Signature" not in terminal_block(block)
+    assert describe_imported(comparable_rows([*runs, record("seal", 9, fit=TRAINED)])[0]) == ""
+
+
+@pytest.mark.parametrize(("means", "ranked"), [((0, 0), False), ((0, 20), True)])
+def test_rows_without_any_score_have_no_place(means: tuple[float, float], ranked: bool) -> None:
+    """If no system scores above 0, none is the first or the best, and a line says why."""
+    runs = [imported(name, 90, scores=scores(f)) for name, f in zip("ab", means, strict=True)]
+    (table,) = comparable_rows([*runs, record("oracle", 60, oracle=True)])
+    block = leaderboard_block(table, [table])
+    assert ("1" in block.rows[0]) == ranked
+    assert any(isinstance(cell, Stressed) for cell in block.rows[0]) == ranked
+    assert ("Not ranked: all rows (no system scores above 0)." in block.footnotes) == (not ranked)
 
 
 def test_a_variant_in_words_is_split_without_its_blanks() -> None:

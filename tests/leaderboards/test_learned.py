@@ -317,7 +317,7 @@ def test_without_random_it_is_not_known() -> None:
     old = trained(RANDOM, 30, floor=None, fit=FitReport())
     for others in ([], [old], [imported(RANDOM, 30.0)]):
         learned = gate(BEST, *others)["best"]
-        assert learned[:2] == (UNKNOWN, "no run of Random with a floor")
+        assert learned[:2] == (UNKNOWN, "Random has no run here")
 
 
 def test_rows_that_did_not_learn_are_not_ranked() -> None:

@@ -2,10 +2,12 @@
 
 from collections.abc import Mapping, Sequence
 
+import pytest
 from support.run_records import measured, record
 
 from longsumbench.leaderboards.seed_groups import (
     LEARNED,
+    NOT_SHOWN,
     STILL_LEARNING,
     Learned,
     SeedGroup,
@@ -23,7 +25,7 @@ from longsumbench.views.recall import (
     PANELS,
     SURVIVAL_PANELS,
     RecallLine,
-    best_of_models,
+    choose_lines,
     oracle_lines,
     recall_figure,
     recall_lines,
@@ -71,16 +73,32 @@ def test_every_place_is_measured() -> None:
         ]
 
 
-def test_a_model_has_one_line() -> None:
-    """Its best row; the label has settings only if the model has other rows."""
-    lines = lines_of(
-        [
-            stating("ea", 60, variant="num_beams=2"),
-            stating("ea", 50),
-            stating("seal", 40, variant="page_size=9"),
-        ]
-    )
-    assert [one.label for one in best_of_models(lines)] == ["ea num_beams=2", "seal"]
+READINGS = [f"base_url=http://h:1/v1,input_length={6 + n % 2},reading={n}" for n in range(9)]
+
+
+@pytest.mark.parametrize(
+    ("variants", "labels"),
+    [
+        (READINGS[:1], ["prompt", "seal"]),
+        (
+            READINGS[:2],
+            ["prompt input_length=6, reading=0", "prompt input_length=7, reading=1", "seal"],
+        ),
+        (READINGS, [f"prompt reading={n}, input_length={6 + n % 2}" for n in range(7)] + ["seal"]),
+        (
+            ["checkpoint=/a/new", "checkpoint=/b/new"],
+            ["prompt checkpoint=new", "prompt checkpoint=new, [r1]", "seal"],
+        ),
+    ],
+)
+def test_lines_are_called_by_what_differs(variants: list[str], labels: list[str]) -> None:
+    """Rows of a sweep have a line each while there is room, and each model has one; no address or path is named."""
+    runs = [
+        stating("prompt", 90 - place, variant=variant, run_id=f"r{place}")
+        for place, variant in enumerate(variants)
+    ]
+    lines = choose_lines(lines_of([*runs, stating("seal", 40, variant="page_size=9")]))
+    assert [one.label for one in lines] == labels
 
 
 def silent_by_distance(
@@ -108,14 +126,20 @@ def test_systems_that_did_not_learn_are_grey() -> None:
     assert grey == {"seal": False, "trunc (still learning)": True}
     assert silent.levels == {"guess of two": 50, "chance 4.2": 4.2}
     assert "Grey" not in figure_of(learned).notes[0]
+    doubtful = figure_of(silent_by_distance("trunc", [70] * 8, NOT_SHOWN))
+    assert not doubtful.rows[0].panels[-1].series[0].grey
+    assert "Not shown: systems of which it is not known whether they learned." in doubtful.notes[0]
 
 
 def test_wide_intervals_have_no_band() -> None:
-    """A note says what dashed lines are, only if there are some."""
+    """A note says what dashed lines are, and how few examples and runs there are; only if there are some."""
     vague = line("seal", {MEASURE: Estimate(50, 10, 90)})
     figure = figure_of(vague)
     assert [series.band for series in figure.rows[0].panels[0].series] == [False]
-    assert "Dashed lines: intervals of more than 60 points" in figure.notes[0]
+    assert (
+        "Dashed lines: intervals of more than 60 points (20 examples, 1 run or more)."
+        in figure.notes[0]
+    )
     assert "Dashed" not in figure_of(silent_by_distance("seal", [60] * 8)).notes[0]
 
 

@@ -13,9 +13,10 @@ from support.commands import Command
 from support.run_records import TRAINED, changed, measured, record
 
 from longsumbench.core import Cut, Truncation
-from longsumbench.errors import UsageError
+from longsumbench.errors import DataError, UsageError
 from longsumbench.leaderboards.published import (
     PUBLISHED_AS,
+    find_published,
     read_published,
 )
 from longsumbench.leaderboards.seed_groups import group_by_seed
@@ -354,6 +355,30 @@ def test_published_numbers_are_a_separate_block(update: Callable[..., TableView]
     assert all(source.startswith(OUR_PAPERS) for source in cells(brief, "source"))
     assert len(set(cells(brief, "system"))) == len(brief.rows)
     assert f"{len(numbers) - len(brief.rows)} more rows" in brief.footnotes[0]
+
+
+def test_published_numbers_can_be_chosen_for_any_dataset(
+    update: Callable[..., TableView], tmp_path: Path
+) -> None:
+    """Words choose by system, source or dataset, a file adds the user's; all are marked as printed, none is ranked."""
+    file = tmp_path / "own.csv"
+    file.write_text(
+        "system;metric;value;rouge_l_kind\nMine;rouge1;41.0;\nMine;rougeL;39.9;sentence\n"
+    )
+    view = update(record("lead", 30))
+    chosen = find_published(["SEAL", str(file)])
+    (block,) = replace(view, chosen=chosen, block=1).published(brief=True)
+    assert len(block.rows) == len(chosen)
+    filled = [cell for cell in block.rows[-1] if cell]
+    assert filled == ["Mine", "41.0", "39.9", "printed in a file of yours"]
+    assert all(source.startswith("printed in ") for source in cells(block, "source"))
+    assert "printed in zhao2020seal Table 2, PubMed" in cells(block, "source")
+    assert "Mine" not in str(view.blocks())
+    file.write_text("system,metric,value\nMine,rougeL,41\n")
+    with pytest.raises(DataError, match=r"own.csv:2: .*rouge_l_kind"):
+        find_published([str(file)])
+    with pytest.raises(UsageError, match="--published sael: no such system"):
+        find_published(["sael"])
 
 
 def test_every_published_dataset_has_a_name() -> None:

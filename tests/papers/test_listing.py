@@ -6,7 +6,9 @@ import pytest
 from support.paper_tables import offer, toy_paper_table
 
 from longsumbench.files import write_atomically
+from longsumbench.papers import make
 from longsumbench.papers.make import render_paper_tables
+from longsumbench.papers.paper_tables import read_paper_tables
 from longsumbench.runs.results import Results
 
 DONE = '{"name": "toy-table1", "scale": "probe", "runs": {"a": 60, "b": 90}, "missing": %s, "claims": %s}'
@@ -36,5 +38,16 @@ def test_a_line_for_each_paper_table(tmp_path: Path, monkeypatch: pytest.MonkeyP
         "            scale=probe|paper",
     ]
     (tmp_path / "papers").rename(tmp_path / "elsewhere")
+    monkeypatch.setattr(make, "_REFERENCE", tmp_path / "reference")
     write_atomically(tmp_path / "reference" / "papers" / "toy-table1.json", DONE % ("[]", "[]"))
     assert list_lines(tmp_path)[1].endswith("30 printed numbers; published: probe, 2 runs, 2.5 min")
+
+
+def test_runs_and_hours_are_known_in_an_empty_folder(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The package has what the suite publishes of each paper table."""
+    monkeypatch.setenv("COLUMNS", "300")
+    listed = [line for line in list_lines(tmp_path) if "published: " in line]
+    assert len(listed) == len(read_paper_tables())
+    assert "published: probe, 24 runs, 49.3 min, 5 reproduced" in "".join(listed)

@@ -128,7 +128,11 @@ def test_a_full_disk_leaves_the_old_content(
     [
         (
             "ab",
-            "2 runs begin with 'ab': abc111 (lead on aclsum), abd222 (lead on aclsum); type more of the id",
+            "2 runs are called 'ab': abc111 (lead on aclsum), abd222 (lead on aclsum); type the id of one",
+        ),
+        (
+            "lead",
+            "2 runs are called 'lead': abc111 (lead on aclsum), abd222 (lead on aclsum); type",
         ),
         ("a*1", "no finished run is called 'a*1'"),
     ],
@@ -136,9 +140,10 @@ def test_a_full_disk_leaves_the_old_content(
 def test_a_run_that_is_not_meant_clearly_is_an_error(
     run: str, message: str, tmp_path: Path
 ) -> None:
-    """RUN is a folder, an id, or a prefix that only one id has; a pattern is no name."""
+    """RUN is a folder, an id, a prefix that only one id has, or a model with one run; a pattern is no name."""
     results = Results(tmp_path)
     folder = finished(results, "abc111")
+    assert results.find("lead") == folder
     finished(results, "abd222")
     assert [results.find(name) for name in (str(folder), "abc111", "abc")] == [folder] * 3
     with pytest.raises(UsageError, match=re.escape(message)):

@@ -31,7 +31,6 @@ from longsumbench.site.shown_tables import (
     axis_ticks,
     rows_at_the_top,
     show_block,
-    unlike_settings,
 )
 from longsumbench.sweeps.state import FAILED, PointState, Sweep
 
@@ -116,11 +115,11 @@ def test_a_card_shows_the_settings_in_which_rows_differ() -> None:
         for place, (model, variant) in enumerate(zip(models, variants, strict=True))
     ]
     table = comparable_rows([*runs, record("lead", 10, run_id="lead")])
-    assert unlike_settings(table[0].rows) == {
-        "r0": "heads=4",
-        "r1": "heads=1",
-        "r2": "",
-        "lead": "",
+    assert {row.key: row.distinction for row in table[0].rows} == {
+        "r0": ("heads=4",),
+        "r1": ("heads=1",),
+        "r2": (),
+        "lead": (),
     }
 
 
@@ -132,9 +131,9 @@ def test_the_setting_with_the_most_values_comes_first() -> None:
         "batch_size=4,reading=whole",
     ]
     runs = [record("prompt", 40, run_id=f"r{place}", variant=variants[place]) for place in range(3)]
-    texts = unlike_settings(comparable_rows(runs)[0].rows)
-    assert texts["r0"] == "reading=ends, batch_size=8"
-    assert texts["r2"] == "reading=whole, batch_size=4"
+    rows = {row.key: row.distinction for row in comparable_rows(runs)[0].rows}
+    assert rows["r0"] == ("reading=ends", "batch_size=8")
+    assert rows["r2"] == ("reading=whole", "batch_size=4")
 
 
 @pytest.mark.parametrize(

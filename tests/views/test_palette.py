@@ -71,12 +71,14 @@ def test_colours_differ_for_everybody(seen_as: list[list[float]]) -> None:
 
 
 def test_a_system_looks_the_same_everywhere() -> None:
-    """Whatever is drawn next to it; built-in systems all look different, and variants of one share its colour."""
+    """Whatever is drawn next to it; built-in systems all look different, and so do variants of one."""
     (seal,) = system_styles(["seal"])
     assert system_styles(["ea", "mine", "seal"])[2] == seal
     names = list(registry.systems.built_in)
     assert len({(style["color"], style["marker"]) for style in system_styles(names)}) == len(names)
-    first, second = system_styles(["seal", "seal"])
+    first, *others = system_styles(["seal"] * 8)
     assert first == seal
-    assert second["color"] == seal["color"]
-    assert (second["marker"], second["linestyle"]) != (seal["marker"], seal["linestyle"])
+    colours = [style["color"] for style in others]
+    assert {seal["color"], *colours} == {*COLOURS}
+    assert colours[-1] == seal["color"]
+    assert others[-1]["marker"] != seal["marker"]
