@@ -57,6 +57,7 @@ from .documents import (
     PlantedFact as PlantedFact,
     Section as Section,
     Sentences as Sentences,
+    Span as Span,
     Truncation as Truncation,
     describe_reading as describe_reading,
     total_truncation as total_truncation,

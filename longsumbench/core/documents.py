@@ -4,8 +4,8 @@ All classes are frozen: every system and every metric gets the same text.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
-from itertools import chain
+from dataclasses import dataclass, field
+from itertools import chain, islice
 from typing import Any
 
 import msgspec
@@ -15,14 +15,52 @@ from longsumbench.formatting import format_count
 
 # A paragraph, or a reference.
 Sentences = tuple[str, ...]
+# Characters: the first, and the last + 1.
+Span = tuple[int, int]
 
 
 @dataclass(frozen=True, slots=True)
 class Section:
-    """A section of a document; text without headings is one section without a name."""
+    """A section of a document; text without headings is one section without a name.
+
+    Attributes:
+        text: its text as people wrote it, without blanks at its ends. It has the characters of the sentences in their
+            order, and any white space between them. Empty: a blank between sentences, a blank line between paragraphs.
+            Sections with the same sentences are equal.
+    """
 
     name: str | None
     paragraphs: tuple[Sentences, ...]
+    text: str = field(default="", compare=False)
+
+    @classmethod
+    def written(cls, name: str | None, paragraphs: tuple[Sentences, ...], text: str) -> "Section":
+        """Return a section that keeps its text if the sentences do not give it."""
+        section = cls(name, paragraphs)
+        text = text.strip()
+        return section if text == section.as_written() else cls(name, paragraphs, text)
+
+    def as_written(self) -> str:
+        """Return the text with its line breaks and blanks, without the section's name."""
+        if self.text:
+            return self.text
+        paragraphs = []
+        for paragraph in self.paragraphs:
+            paragraphs.append(" ".join(filter(None, map(str.strip, paragraph))))
+        return "\n\n".join(filter(None, paragraphs))
+
+    def sentence_spans(self) -> list[Span]:
+        """Return the characters of each sentence in `as_written`; none of an empty one."""
+        letters = enumerate(self.as_written())
+        visible = (index for index, letter in letters if not letter.isspace())
+        spans = []
+        end = 0
+        for sentence in self.sentences():
+            indices = list(islice(visible, sum(map(len, sentence.split()))))
+            start = indices[0] if indices else end
+            end = indices[-1] + 1 if indices else end
+            spans.append((start, end))
+        return spans
 
     def sentences(self) -> Iterator[str]:
         """Yield the sentences in reading order, without the section's name."""
@@ -166,24 +204,35 @@ class Example:
         for document in self.documents:
             yield from document.sentences()
 
+    def sections(self) -> Iterator[Section]:
+        """Yield all sections in reading order, across documents."""
+        for document in self.documents:
+            yield from document.sections
+
     def source_text(self) -> str:
         """Return all source sentences on one line, without titles and section names."""
         paragraphs: list[str] = []
-        for document in self.documents:
-            for section in document.sections:
-                paragraphs += [" ".join(paragraph) for paragraph in section.paragraphs]
+        for section in self.sections():
+            paragraphs += [" ".join(paragraph) for paragraph in section.paragraphs]
         return " ".join(paragraphs)
 
     def source_words(self) -> int:
         """Count the source's words, without titles and section names."""
         return count_words(self.sentences())
 
-    def to_dict(self) -> dict[str, Any]:
-        """Return plain lists and dicts that JSON can hold, without empty `facts`, `highlights` and `planted`."""
+    def to_dict(self, has_layout: bool = True) -> dict[str, Any]:
+        """Return plain lists and dicts that JSON can hold, without empty `facts`, `highlights`, `planted` and `text`.
+
+        Without `has_layout`, sections have their sentences only.
+        """
         plain: dict[str, Any] = msgspec.to_builtins(self)
-        for field in ("facts", "highlights", "planted"):
-            if not plain[field]:
-                del plain[field]
+        for name in ("facts", "highlights", "planted"):
+            if not plain[name]:
+                del plain[name]
+        for document in plain["documents"]:
+            for section in document["sections"]:
+                if not (has_layout and section["text"]):
+                    del section["text"]
         return plain
 
     @classmethod
@@ -233,6 +282,10 @@ class Truncation:
     def words_seen(self) -> int:
         """Number of words that were not cut."""
         return self.words - sum(cut.words for cut in self.cuts)
+
+    def unread(self) -> "Truncation":
+        """Return the ledger of the same text if it has no answer: no model has read it."""
+        return Truncation(self.tokens, self.words, (Cut("failed", self.tokens, self.words),))
 
 
 def total_truncation(ledgers: Sequence[Truncation]) -> Truncation:

@@ -33,6 +33,8 @@ class RunKey:
         versions: step → version of its code. Empty if unknown.
         fingerprint: the hash of the dataset's texts; empty before they are read.
         outputs: a hash of imported outputs; empty for others.
+        layout: the hash of the texts with their line breaks and blanks; empty if sentences give these, or for a system
+            that does not read them.
     """
 
     model: str
@@ -45,6 +47,7 @@ class RunKey:
     versions: Mapping[str, int]
     fingerprint: str = ""
     outputs: str = ""
+    layout: str = ""
 
     @classmethod
     def of(cls, config: RunConfig, content: Mapping[str, Any] | None = None) -> Self:
@@ -95,6 +98,8 @@ class RunKey:
         """Twelve hexadecimal digits."""
         values = asdict(self)
         del values["texts"]
+        if not self.layout:
+            del values["layout"]
         return digest(values)[:12]
 
 

@@ -63,6 +63,10 @@ class Split(Protocol):
         """Hash of the texts; part of the key of every stage made from them."""
 
     @property
+    def layout(self) -> str:
+        """Hash of the texts with their line breaks and blanks."""
+
+    @property
     def multi_document(self) -> bool:
         """True if an example of any split of the dataset has several documents."""
 

@@ -34,6 +34,7 @@ class Capabilities:
         counts_overlap: its summaries depend on which words count as equal (`score.tokenizer`, `score.stem`).
         prompts: it asks a language model, whose tokens have a price.
         writes_reference: it writes one of the references, and is scored against the others.
+        reads_layout: it reads texts with their line breaks and blanks, not only their sentences.
     """
 
     oracle: bool = False
@@ -48,6 +49,7 @@ class Capabilities:
     counts_overlap: bool = False
     prompts: bool = False
     writes_reference: bool = False
+    reads_layout: bool = False
 
 
 class SystemConfig(Settings):

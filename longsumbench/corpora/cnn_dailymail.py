@@ -68,13 +68,12 @@ def example_of(
     Raises:
         BadRow: there is no article or no highlight.
     """
-    paragraphs = fields.paragraphs_in(article.strip())
-    if not paragraphs:
+    document = fields.text_document(article, source)
+    if not document.sections[0].paragraphs:
         raise fields.BadRow("the article is empty", fields.LEAVE_OUT)
     sentences = tuple(filter(None, (" ".join(highlight.split()) for highlight in highlights)))
     if not sentences:
         raise fields.BadRow("there is no highlight", fields.LEAVE_OUT)
-    document = fields.plain_document(paragraphs, source)
     return Example(identity, None, None, (document,), (sentences,))
 
 

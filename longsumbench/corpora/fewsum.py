@@ -13,9 +13,8 @@ so the scores of the two domains can be separated. Grades are ignored: they are 
 from longsumbench.core import Corpus, Example, Row
 from longsumbench.corpora.reading.fields import (
     id_in,
-    paragraphs_in,
-    plain_document,
     references_in,
+    text_document,
     text_in,
     words_in,
 )
@@ -27,8 +26,8 @@ def fewsum_example(row: Row) -> Example:
     """Turn one group of reviews into an Example."""
     documents = []
     for number in range(1, _REVIEWS + 1):
-        review = paragraphs_in(words_in(row, f"rev{number}"))
-        documents.append(plain_document(review, f"review {number}"))
+        review = words_in(row, f"rev{number}")
+        documents.append(text_document(review, f"review {number}"))
     summaries = [text_in(row, f"summ{number}") for number in range(1, _SUMMARIES + 1)]
     identity = f"{words_in(row, 'domain')}/{id_in(row, 'group_id')}"
     return Example(identity, None, None, tuple(documents), references_in(summaries))

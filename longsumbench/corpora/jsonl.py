@@ -22,7 +22,7 @@ def jsonl_example(row: Row, with_summary: bool = True) -> Example:
 
 def _jsonl_documents(row: Row) -> tuple[Document, ...]:
     if fields.given_field(row, "document", "documents") == "document":
-        return (fields.plain_document(fields.paragraphs_in(fields.text_in(row, "document"))),)
+        return (fields.text_document(fields.text_in(row, "document")),)
     documents = []
     for item in fields.objects_in(row, "documents"):
         described = fields.objects_in(item, "sections")

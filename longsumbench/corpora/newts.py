@@ -11,14 +11,14 @@ stories appear two or three times, each time with another writer's summary.
 """
 
 from longsumbench.core import Corpus, Example, Row
-from longsumbench.corpora.reading.fields import id_in, paragraphs_in, plain_document, words_in
+from longsumbench.corpora.reading.fields import id_in, text_document, words_in
 from longsumbench.sentences import split_summary
 
 
 def newts_example(row: Row) -> tuple[Example, ...]:
     """Turn one story into two Examples, one per topic. An id joins the ids of assignment and topic."""
     assignment, story = id_in(row, "AssignmentId"), id_in(row, "docId")
-    documents = (plain_document(paragraphs_in(words_in(row, "article")), story),)
+    documents = (text_document(words_in(row, "article"), story),)
     examples = []
     for number in (1, 2):
         query = words_in(row, f"words{number}").rstrip(" ,")

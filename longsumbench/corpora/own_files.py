@@ -1,8 +1,9 @@
 """The user's own files as Examples: plain text, Markdown, and the rows of JSON lines. Summaries are not needed.
 
 Plain text is one section without a name; blank lines separate its paragraphs. In Markdown, each heading of any level
-begins a section with its name. A list is one paragraph; so is a table, with one sentence per row. Only the words of
-emphasis and links remain. Code blocks, HTML blocks and front matter are left out, and their words are counted.
+begins a section with its name. A list is one paragraph; so is a table, with one sentence per row. Items, rows and line
+breaks stay lines of the text. Only the words of emphasis and links remain. Code blocks, HTML blocks and front matter are
+left out, and their words are counted.
 """
 
 import logging
@@ -21,7 +22,7 @@ from markdown_it.token import Token
 
 from longsumbench.core import Document, Example, Section, Sentences
 from longsumbench.corpora import jsonl
-from longsumbench.corpora.reading.fields import BadRow, bad_rows_at, paragraphs_in, plain_document
+from longsumbench.corpora.reading.fields import BadRow, bad_rows_at, text_document
 from longsumbench.corpora.reading.row_files import (
     ROW_ENDINGS,
     FileRow,
@@ -189,7 +190,7 @@ def plain_input(text: str, name: str) -> Input:
     Raises:
         DataError: the text has no words, or cannot be encoded.
     """
-    document = plain_document(paragraphs_in(text), _display_name(name))
+    document = text_document(text, _display_name(name))
     return check_input(Input(_display_name(name), Example(name, None, None, (document,), ((),))))
 
 
@@ -259,6 +260,9 @@ class MarkdownReader:
         self._name: str | None = None
         self._paragraphs: list[Sentences] = []
         self._sentences: list[str] = []
+        # Of the current paragraph, and the texts of those before: rows, items and line breaks are lines.
+        self._lines: list[str] = []
+        self._texts: list[str] = []
         self._cells: list[str] | None = None  # of the current row of a table
         self._heading = ""  # the tag of the current heading
         self._depth = 0  # of lists and tables
@@ -272,7 +276,7 @@ class MarkdownReader:
     def _take(self, token: Token) -> None:
         kind, _, side = token.type.rpartition("_")
         if token.type == "inline":
-            self._text(" ".join(_inline_text(token.children or []).split()))
+            self._text(_inline_text(token.children or []).strip())
         elif token.type in _NO_PROSE:
             self.words_left_out += len(token.content.split())
         elif kind == "heading":
@@ -282,6 +286,7 @@ class MarkdownReader:
         elif kind == "tr":
             if row := ", ".join(filter(None, self._cells or ())):
                 self._sentences.append(row)
+                self._lines.append(row)
             self._cells = [] if side == "open" else None
         elif kind in _ONE_PARAGRAPH:
             self._depth += 1 if side == "open" else -1
@@ -289,24 +294,28 @@ class MarkdownReader:
             self._end_paragraph()
 
     def _text(self, text: str) -> None:
+        line = " ".join(text.split())
         if self._heading:
-            self._name = text or None
-            self.titles += [text] if self._heading == "h1" and text else []
+            self._name = line or None
+            self.titles += [line] if self._heading == "h1" and line else []
         elif self._cells is not None:
-            self._cells.append(text)
+            self._cells.append(line)
         else:
-            self._sentences += split_sentences(text)
+            self._sentences += split_sentences(line)
+            self._lines.append(text)
 
     def _end_paragraph(self) -> None:
         if self._sentences:
             self._paragraphs.append(tuple(self._sentences))
-        self._sentences = []
+            self._texts.append("\n".join(self._lines))
+        self._sentences, self._lines = [], []
 
     def _end_section(self) -> None:
         self._end_paragraph()
         if self._paragraphs:
-            self.sections.append(Section(self._name, tuple(self._paragraphs)))
-        self._name, self._paragraphs = None, []
+            text = "\n\n".join(self._texts)
+            self.sections.append(Section.written(self._name, tuple(self._paragraphs), text))
+        self._name, self._paragraphs, self._texts = None, [], []
 
 
 def _inline_text(tokens: Sequence[Token]) -> str:
@@ -319,5 +328,5 @@ def _inline_text(tokens: Sequence[Token]) -> str:
 
 def _word(token: Token) -> str:
     if token.type in ("softbreak", "hardbreak") or token.content.lower().startswith("<br"):
-        return " "
+        return "\n"
     return "" if token.type == "html_inline" else token.content

@@ -17,8 +17,8 @@ from longsumbench.corpora.reading.fields import (
     any_text_in,
     id_in,
     objects_in,
-    paragraphs_in,
     text_in,
+    text_section,
 )
 from longsumbench.sentences import split_sentences
 
@@ -50,9 +50,9 @@ def peer_reviews_example(row: Row) -> Example:
 def _review_sections(comments: str) -> tuple[Section, ...]:
     """Split a review at the form's fields, without the empty ones."""
     preamble, *fields = _FIELD_HEADING.split(comments)
-    sections = [Section(None, paragraphs_in(preamble))]
+    sections = [text_section(preamble)]
     for name, text in zip(fields[::2], fields[1::2], strict=True):
-        sections.append(Section(name, paragraphs_in(text)))
+        sections.append(text_section(text, name))
     return tuple(section for section in sections if section.paragraphs)
 
 

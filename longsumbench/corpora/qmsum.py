@@ -35,7 +35,6 @@ from longsumbench.core import (
     Example,
     Row,
     Section,
-    Sentences,
     Source,
     Thinned,
 )
@@ -53,7 +52,7 @@ from longsumbench.sentences import split_sentences
 
 SOUND_MARKS = "marks of sounds and breaks"  # names in the record
 SILENT = "turns without words"
-_SOUND_MARK = re.compile(r"\{\s*(?:vocalsound|nonvocalsound|disfmarker|pause|gap|comment)\s*\}")
+_SOUND_MARK = re.compile(r" ?\{\s*(?:vocalsound|nonvocalsound|disfmarker|pause|gap|comment)\s*\} ?")
 _TURN_INDEX = re.compile(r"[0-9]{1,9}")
 
 
@@ -105,21 +104,23 @@ def _meeting(row: Row, meeting: str) -> tuple[Document, Mapping[str, int]]:
     turns, marks = [], 0
     for item in objects_in(row, "meeting_transcripts"):
         words, num_marks = _SOUND_MARK.subn(" ", text_in(item, "content"))
-        turns.append(_turn(text_in(item, "speaker").strip(), words))
+        speaker = text_in(item, "speaker").strip()
+        sentences = split_sentences(words)
+        text = words.strip()
+        if sentences and speaker:
+            sentences = (f"{speaker}: {sentences[0]}", *sentences[1:])
+            text = f"{speaker}: {text}"
+        turns.append((sentences, text))
         marks += num_marks
     sections = []
     topics_of_turns = zip(_topics(row, len(turns)), turns, strict=True)
     for name, stretch in groupby(topics_of_turns, key=itemgetter(0)):
-        paragraphs = tuple(turn for _, turn in stretch if turn)
-        if paragraphs:
-            sections.append(Section(name, paragraphs))
-    left_out = {SOUND_MARKS: marks, SILENT: turns.count(())}
+        spoken = [turn for _, turn in stretch if turn[0]]
+        if spoken:
+            paragraphs, texts = zip(*spoken, strict=True)
+            sections.append(Section.written(name, paragraphs, "\n\n".join(texts)))
+    left_out = {SOUND_MARKS: marks, SILENT: turns.count(((), ""))}
     return Document(meeting, tuple(sections)), left_out
-
-
-def _turn(speaker: str, words: str) -> Sentences:
-    sentences = split_sentences(words)
-    return (f"{speaker}: {sentences[0]}", *sentences[1:]) if sentences and speaker else sentences
 
 
 def _topics(row: Row, num_turns: int) -> list[str | None]:

@@ -60,7 +60,7 @@ def session_example(rows: Iterable[FileRow], identity: str) -> Thinned:
         text = "\n\n".join(text for _, text in of_role)
         paragraphs = tuple(filter(None, map(split_summary, _BLANK_LINE.split(text))))
         if paragraphs:
-            sections.append(Section(role, paragraphs))
+            sections.append(Section.written(role, paragraphs, text))
     if not sections:
         raise fields.BadRow("the session has no turn with text")
     facts = row if _holds_session(row) else {}

@@ -17,7 +17,7 @@ from longsumbench.corpora.reading import fields
 def squality_example(row: Row) -> tuple[Example, ...]:
     """Turn one story into Examples, one per question. An id joins the story's id and the question's number."""
     story = fields.id_in(fields.object_in(row, "metadata"), "passage_id")
-    document = fields.plain_document(fields.paragraphs_in(fields.words_in(row, "document")), story)
+    document = fields.text_document(fields.words_in(row, "document"), story)
     questions = fields.objects_in(row, "questions")
     if not questions:
         raise fields.BadRow("the story has no question", f"'{story}'")

@@ -17,8 +17,7 @@ from longsumbench.corpora.reading.fields import (
     BadRow,
     any_text_in,
     id_in,
-    paragraphs_in,
-    plain_document,
+    text_document,
     texts_in,
 )
 from longsumbench.corpora.reading.row_files import (
@@ -335,7 +334,7 @@ def _example_in(row: Row, path: Path) -> Example:
     except BadRow as problem:
         raise DataError(f"{problem} (document {row['id']!r})", path) from problem
     targets = tuple(filter(None, map(split_summary, references)))
-    documents = tuple(plain_document(paragraphs_in(text)) for text in texts if text.strip())
+    documents = tuple(text_document(text) for text in texts if text.strip())
     return Example(id_in(row, "id"), None, None, documents, targets)
 
 

@@ -43,7 +43,7 @@ class _FinishedRuns:
             if run.key.model == config.model.name
             and metrics <= set(run.evaluation.measured_by)
             and (run.run_id in self._ran or _may_be_texts_of(run, config.dataset))
-            and replace(run.key, fingerprint="") == point.key
+            and replace(run.key, fingerprint="", layout="") == point.key
         ]
         return max(runs, key=lambda run: (run.finished, run.run_id), default=None)
 

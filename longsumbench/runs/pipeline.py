@@ -110,7 +110,12 @@ def key_of_run(config: core.RunConfig, texts: Texts, outputs: str = "") -> core.
         EnvironmentProblem: the model's checkpoint is not on this machine.
     """
     texts.check_split(config.dataset.split)
-    return replace(core.RunKey.of(config), fingerprint=texts.fingerprint, outputs=outputs)
+    return replace(
+        core.RunKey.of(config),
+        fingerprint=texts.fingerprint,
+        outputs=outputs,
+        layout=texts.layout if config.model.capabilities.reads_layout else "",
+    )
 
 
 def needs_no_work(config: core.RunConfig) -> bool:
@@ -176,7 +181,7 @@ def _carry_out(
         evaluation=evaluation,
         outputs_digest=digest_texts(outputs[0]),
         fit=report,
-        ledger=_total_ledger(outputs[0], copies),
+        ledger=_total_ledger(outputs[0], copies, config.decode),
         costs=RunCosts() if point.imported else _costs_of(point, outputs[0], workdir),
         texts=recorded_facts(texts.facts, RecordedTexts),
         system=recorded_facts(facts, RecordedSystem),
@@ -219,9 +224,12 @@ def take_part(folder: Path) -> None:
     _summarize_each(system, splits[config.dataset.split], config.decode, folder, len(report.kept))
 
 
-def _total_ledger(summaries: Sequence[core.Summary], copies: bool) -> Ledger:
+def _total_ledger(
+    summaries: Sequence[core.Summary], copies: bool, decoding: core.Decoding
+) -> Ledger:
     """Sum what the summaries of a run say about their texts; with `copies` their words are those of the sources."""
-    truncations = [summary.truncation for summary in summaries if summary.truncation is not None]
+    scored = scoring.scored_summaries(summaries, decoding)
+    truncations = [summary.truncation for summary in scored if summary.truncation is not None]
     source = core.total_truncation(truncations) if truncations else None
     counts: dict[str, float] = {}
     for summary in summaries:

@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from longsumbench.core import (
+    Decoding,
     Example,
     FitReport,
     Metric,
@@ -37,6 +38,12 @@ if TYPE_CHECKING:
 _SAMPLED_REFERENCES, _MOST = 100, 0.5
 
 
+def scored_summaries(summaries: Sequence[Summary], decoding: Decoding) -> list[Summary]:
+    """Return the summaries that count: with `decode.failed=leave_out`, those with an answer."""
+    leaves_out = decoding.failed == "leave_out"
+    return [summary for summary in summaries if not (leaves_out and summary.counts.get("failed"))]
+
+
 def score_run(
     config: RunConfig,
     texts: Texts,
@@ -56,9 +63,7 @@ def score_run(
             "no example has an answer: correct what the warnings name, then run the same command again"
         )
     if config.decode.failed == "leave_out":
-        outputs = [
-            [summary for summary in each if not summary.counts.get("failed")] for each in outputs
-        ]
+        outputs = [scored_summaries(summaries, config.decode) for summaries in outputs]
         split = split.select([summary.id for summary in outputs[0]])
     for summaries in outputs:
         check_summarized(summaries, split)

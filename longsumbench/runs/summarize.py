@@ -312,6 +312,8 @@ def summarize_inputs(
 def describe_losses(item: own_files.Input, summary: core.Summary) -> str:
     """Return a line about omitted input and cut output."""
     notes = [core.describe_reading(summary.truncation)]
+    if summary.counts.get("failed"):
+        notes = ["not read: there is no answer"]
     if item.words_left_out:
         left_out = format_count(item.words_left_out, "word")
         notes.append(f"{left_out} of code, HTML or front matter left out")

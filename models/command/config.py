@@ -6,6 +6,7 @@ from typing import Annotated, Any
 
 from longsumbench.core import (
     AskedWords,
+    Capabilities,
     Count,
     Decoding,
     OneOf,
@@ -54,6 +55,7 @@ class CommandConfig(SystemConfig):
     parallel: Count = setting(1, "programs at once", "programs", decides="nothing")
 
     decided_by = frozenset({"decode"})  # `decode.failed`
+    capabilities = Capabilities(reads_layout=True)
 
     @property
     def words(self) -> list[str]:
@@ -119,3 +121,4 @@ class FunctionConfig(SystemConfig):
         None, "its name and a hash of its source; run(model=function) sets it"
     )
     decided_by = frozenset({"decode"})  # `decode.failed`
+    capabilities = Capabilities(reads_layout=True)

@@ -86,10 +86,8 @@ class ForeignSystem(System):
     def text_of(self, example: Example) -> str:
         """Return what is summarized: title, names of sections and paragraphs, with blank lines between them."""
         blocks = [example.title or ""]
-        for document in example.documents:
-            for section in document.sections:
-                blocks.append(section.name or "")
-                blocks += map(" ".join, section.paragraphs)
+        for section in example.sections():
+            blocks += [section.name or "", section.as_written()]
         return "\n\n".join(filter(str.strip, blocks)) + "\n"
 
     @abstractmethod

@@ -119,7 +119,7 @@ class PromptConfig(SystemConfig):
     thinking_end: Text = setting("</think>", "mark that ends the thinking, next to the known ones")
     prompt: Text | None = setting(
         None,
-        "name in conf/prompt, or a YAML file; null: document, documents or query, as the dataset is",
+        "name in conf/prompt, or a YAML file; null: document, documents or query, as each example is",
     )
     length: AskedWords = setting(
         "train", "length to ask for: a number | train: mean length of the training targets", "words"
@@ -200,8 +200,9 @@ class PromptConfig(SystemConfig):
     )
 
     # 2 left marks of chat formats ("<|channel|>"), all but one kind of thinking, and fences in summaries; 3 cut texts by
-    # `truncate`.
-    version = 4
+    # `truncate`; 4 sent sentences on one line and one prompt to a dataset, and selected up to the first snippet that did
+    # not fit.
+    version = 5
     former_settings: ClassVar[Mapping[str, str]] = {
         "truncate": "model.reading (end is now beginning; start, ending; middle, ends; none, whole; stages, stages)"
     }
@@ -216,6 +217,7 @@ class PromptConfig(SystemConfig):
         """It asks a language model, which may be trained before; some readings say what they read."""
         return Capabilities(
             prompts=True,
+            reads_layout=True,
             keeps_evidence=bool(self.reading_class.evidence_row),
             runs_untrained=self.tunes,
             shares_work=self.tunes,

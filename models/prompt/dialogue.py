@@ -113,6 +113,9 @@ class Dialogue:
             evidence = self.reading.evidence()
         if decoding.keep_inputs != "none":
             read = _sent_text(self._sent)
+        ledger = self.reading.ledger()
+        if ledger and self.problem:
+            ledger = ledger.unread()
         config = self.builder.config
         counts: dict[str, float] = dict(self._counts)
         if config.input_price is not None and config.output_price is not None:
@@ -122,7 +125,7 @@ class Dialogue:
         return Summary(
             self.example.id,
             self._result.text,
-            self.reading.ledger(),
+            ledger,
             self._result.complete,
             self._counts["output_tokens"],
             evidence=evidence,

@@ -76,6 +76,8 @@ def fine_tune(builder: PromptBuilder, context: FitContext, save: Callable[[Path]
     with processes.first_process_first():
         watched = num_validated(context)
         inputs = {**training_inputs(builder.config, context), "units": _reading_inputs(builder)}
+        splits = filter(None, (context.train, context.validation))
+        inputs["layouts"] = [split.layout for split in splits]
         rows = _rows(builder, context, context.train, len(context.train))
         validation = None
         if context.validation is not None and watched:
@@ -119,7 +121,7 @@ def _rows(
     inputs = {
         **_reading_inputs(builder),
         "settings": config.identity(),
-        "split": split.fingerprint,
+        "split": split.layout,
         "examples": examples,
     }
 

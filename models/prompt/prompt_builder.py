@@ -75,19 +75,17 @@ class PromptBuilder:
             )
         return config.input_length or context - config.decode_length
 
-    def prompt_name(self, queried: bool, several: bool) -> str:
-        """Return the name of the prompt that was chosen, or that fits examples with a query, or several documents."""
-        if self.state.multi_document is not None:
-            several = self.state.multi_document
+    def prompt_name(self, example: Example) -> str:
+        """Return the name of the prompt that was chosen, or that fits an example: a query, or several documents."""
         if self.config.prompt:
             return self.config.prompt
-        if queried:
+        if example.query:
             return "query"
-        return "documents" if several else "document"
+        return "documents" if len(example.documents) > 1 else "document"
 
     def prompt_of(self, example: Example) -> Prompt:
         """Return the prompt of an example."""
-        return self.prompts[self.prompt_name(*prompt_kind(example))]
+        return self.prompts[self.prompt_name(example)]
 
     def passage(self, example: Example) -> Passage:
         """Return the whole text of an example."""
@@ -139,8 +137,3 @@ class PromptBuilder:
             f"{subject} too long: example '{example}' needs {tokens:,} tokens{counted}, model.input_length allows"
             f" {self.budget:,}; choose {advice}a larger model.input_length, a shorter model.prompt or fewer model.shots"
         )
-
-
-def prompt_kind(example: Example) -> tuple[bool, bool]:
-    """Return whether an example has a query, and several documents."""
-    return bool(example.query), len(example.documents) > 1

@@ -11,11 +11,11 @@ from typing import TYPE_CHECKING, Any, cast
 import numpy as np
 
 from longsumbench import core
-from longsumbench.core import Decoding, Example, FitContext, Scores
+from longsumbench.core import Decoding, Example, FitContext, Scores, Span
 from longsumbench.modeling.extraction import scaled_scores
 from longsumbench.modeling.ranking import Ranking, similarities
 from longsumbench.models.prompt.config import PromptConfig
-from longsumbench.models.prompt.source_text import LongText, Span
+from longsumbench.models.prompt.source_text import LongText
 from longsumbench.sentences import split_sentences
 
 if TYPE_CHECKING:
@@ -103,8 +103,10 @@ class Selector:
         if self._system is None:
             return text.snippets(self.config.snippet_length)
         scored = self._system.score_next(example, "", self.decoding)
-        sentences = text.passage.sentences
-        return [(sentences[first][0], sentences[end - 1][1]) for first, end in scored.spans]
+        # A snippet ends where the next sentence begins: blanks between two snippets are sent with them.
+        starts = [start for start, _ in text.passage.sentences]
+        starts.append(len(text.passage.text))
+        return [(starts[first], starts[end]) for first, end in scored.spans]
 
     def scores(self, example: Example, snippets: Sequence[str], written: str) -> Scores:
         """Return the scores of an example's snippets for what comes after a text: [snippets], higher is better.

@@ -14,19 +14,19 @@ from functools import cached_property
 from itertools import accumulate
 from typing import Any
 
-from longsumbench.core import Cut, Document, Example, Message, Section, Truncation
+from longsumbench.core import Cut, Document, Example, Message, Section, Span, Truncation
 from longsumbench.models.prompt.prompts import fill_places
 from longsumbench.sentences import split_sentences
 
 CAUSE = "input_length"  # of every cut, in the ledger
 GAP_MARK = " […] "  # in the place of what was left out between two spans
+_MARK_TOKENS = len(GAP_MARK.encode())  # at most
 _BREAK = "\n\n"  # between paragraphs
-Span = tuple[int, int]  # characters: the first, and the last + 1
 
 
 @dataclass(frozen=True)
 class Passage:
-    """A text with blank lines between its paragraphs. A heading is a paragraph, and belongs to the text after it."""
+    """Texts as they were written, with blank lines between sections. A heading is a line of the text after it."""
 
     text: str
     # The index of the first character of each document, section and paragraph.
@@ -51,11 +51,11 @@ class Passage:
 
     @classmethod
     def of_summaries(cls, summaries: Iterable[str]) -> "Passage":
-        """Join the summaries of parts of a text; each of their lines is a paragraph."""
-        lines = "\n".join(summaries).splitlines()
-        paragraphs = tuple(tuple(split_sentences(line)) for line in lines)
+        """Join the summaries of parts of a text, as they are; each of their lines is a paragraph."""
+        text = _BREAK.join(summaries)
+        section = Section.written(None, tuple(map(split_sentences, text.splitlines())), text)
         builder = _PassageBuilder()
-        builder.add_document(Document(None, (Section(None, paragraphs),)), "")
+        builder.add_document(Document(None, (section,)), "")
         return builder.passage()
 
     @cached_property
@@ -84,31 +84,31 @@ class _PassageBuilder:
             self.documents.append(self.next_start)
             self.headings.append(heading)
         for section in document.sections:
-            if _has_text(section.sentences()):
-                self.sections.append(self.next_start)
-                self.headings.append(section.name or "")
-            for paragraph in section.paragraphs:
-                self._add_paragraph([sentence.strip() for sentence in paragraph])
+            self._add_section(section)
 
-    def _add_paragraph(self, sentences: Sequence[str]) -> None:
-        paragraph = " ".join(filter(None, sentences))
-        start = place = self.next_start
-        if paragraph:
-            headings = filter(str.strip, self.headings)
-            piece = _BREAK.join([*headings, paragraph])
-            place += len(piece) - len(paragraph)
+    def _add_section(self, section: Section) -> None:
+        text, start = section.as_written(), self.next_start
+        text_start = start
+        if text:
+            headings = filter(str.strip, [*self.headings, section.name or ""])
+            piece = _BREAK.join([*headings, text])
+            text_start += len(piece) - len(text)
             self.headings = []
-            self.paragraphs.append(start)
+            self.sections.append(start)
             self.pieces.append(piece)
             self.next_start += len(piece) + len(_BREAK)
-        for sentence in sentences:
-            if not sentence:
-                self.sentences.append((start, start))
-                continue
+        spans = []
+        for first, end in section.sentence_spans():
             # The first sentence includes the headings before it.
-            self.sentences.append((start, place + len(sentence)))
-            place += len(sentence) + 1
-            start = place
+            spans.append(
+                (text_start + first if first else start, text_start + end if end else start)
+            )
+        self.sentences += spans
+        index = 0
+        for paragraph in section.paragraphs:
+            starts = [first for first, end in spans[index : index + len(paragraph)] if first < end]
+            self.paragraphs += starts[:1]
+            index += len(paragraph)
 
     def passage(self) -> Passage:
         """Return what was collected."""
@@ -229,15 +229,25 @@ class LongText:
         return spans
 
     def best(self, spans: Sequence[Span], order: Sequence[int], room: PromptRoom) -> list[int]:
-        """Return the first indices of an order whose spans fit into a prompt together."""
+        """Return indices whose spans fit into a prompt together: each of an order, unless it does not fit as well."""
 
-        def excess(number: int) -> int:
-            return room.excess(self.joined(spans[index] for index in order[:number]))
+        def excess(indices: Sequence[int]) -> int:
+            return room.excess(self.joined(spans[index] for index in indices))
 
         # The sum of tokens is about right: tokens merge at borders, and gaps have marks.
-        lengths = accumulate(self.length(spans[index]) for index in order)
-        guess = bisect_right(list(lengths), room.tokens)
-        return list(order[: _most_that_fits(guess, len(order), excess)])
+        lengths = [self.length(spans[index]) for index in order]
+        guess = bisect_right(list(accumulate(lengths)), room.tokens)
+        number = _most_that_fits(guess, len(order), lambda number: excess(order[:number]))
+        chosen = list(order[:number])
+        free_tokens = -excess(chosen)
+        for index, length in list(zip(order, lengths, strict=True))[number:]:
+            # A span that fills a gap saves a mark.
+            if length <= free_tokens + _MARK_TOKENS:
+                beyond = excess([*chosen, index])
+                if beyond <= 0:
+                    chosen.append(index)
+                    free_tokens = -beyond
+        return chosen
 
     def parts(
         self, room: PromptRoom, borders: Sequence[int] = (), longest: int | None = None

@@ -39,7 +39,7 @@ from longsumbench.modeling.extraction import mean_target_words
 from longsumbench.modeling.training.fitting import kept_folder, read_report
 from longsumbench.models.prompt.config import PromptConfig
 from longsumbench.models.prompt.dialogue import Dialogue
-from longsumbench.models.prompt.prompt_builder import PromptBuilder, PromptFitted, prompt_kind
+from longsumbench.models.prompt.prompt_builder import PromptBuilder, PromptFitted
 
 _log = logging.getLogger(__name__)
 
@@ -62,8 +62,8 @@ class PromptSystem(System):
 
     def __init__(self, config: PromptConfig) -> None:
         super().__init__(config)
-        # Of the checked examples: has a query, has several documents.
-        self._kinds: set[tuple[bool, bool]] = set()
+        # Of the checked examples.
+        self._prompt_names: set[str] = set()
         self.unknown_mark = ""
 
     @cached_property
@@ -72,10 +72,9 @@ class PromptSystem(System):
         return PromptBuilder(self.config, self.state)
 
     def facts(self) -> dict[str, Any]:
-        """Return facts about the model, and the prompts of the checked examples; without any, of the dataset."""
+        """Return facts about the model, and the prompts of the checked examples."""
         builder = self.builder
-        kinds = self._kinds or {(bool(self.state.queried), bool(self.state.multi_document))}
-        names = sorted({builder.prompt_name(*kind) for kind in kinds})
+        names = sorted(self._prompt_names)
         hashes = [builder.prompts[name].hash for name in names]
         return {
             **builder.engine.facts(),
@@ -96,7 +95,7 @@ class PromptSystem(System):
         builder = self.builder
         lengths: list[tuple[int, str]] = []
         for example in examples:
-            self._kinds.add(prompt_kind(example))
+            self._prompt_names.add(builder.prompt_name(example))
             if builder.prompt_of(example).asks_query and not example.query:
                 raise UsageError(
                     f"model.prompt={self.config.prompt} asks for a query, and example '{example.id}' has none:"
@@ -158,7 +157,7 @@ class PromptSystem(System):
         engine.use(kept_folder(self.checkpoint, number))
 
     def prepare(self, context: FitContext) -> None:
-        """Choose the prompt that fits the dataset, learn the length to ask for, and draw examples.
+        """Learn the length to ask for, and draw examples.
 
         Raises:
             MissingSplit: the training split is needed, and missing.
@@ -169,7 +168,6 @@ class PromptSystem(System):
         split = context.validation if train is None else train
         if split is not None:
             self.state.queried = split.queried
-            self.state.multi_document = split.multi_document
         if config.length == "train" or config.shots or tunes:
             if train is None or len(train) == 0:
                 setting = "length=train" if config.length == "train" else f"shots={config.shots}"

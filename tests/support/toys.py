@@ -63,6 +63,11 @@ class ToySplit:
         return f"{self.name}-{len(self)}-{self.examples[0].id}"
 
     @property
+    def layout(self) -> str:
+        """Texts are what their sentences give."""
+        return self.fingerprint
+
+    @property
     def ids(self) -> list[str]:
         """As the bench reads them."""
         return [one.id for one in self.examples]

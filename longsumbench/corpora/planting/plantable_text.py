@@ -2,12 +2,12 @@
 
 import json
 import re
-from collections.abc import Collection, Iterable, Iterator
+from collections.abc import Collection, Iterable
 from itertools import chain
 from operator import itemgetter
 from typing import NamedTuple
 
-from longsumbench.core import Example, Section, word_pattern
+from longsumbench.core import Example, word_pattern
 
 # At the beginning of a turn: "Project Manager: …".
 _SPEAKER = re.compile(r"([^\W\d_][\w .'()/-]{0,39}): ")
@@ -17,12 +17,13 @@ _SESSION_ROLES = {_USER, "assistant"}
 
 
 class _Gap(NamedTuple):
-    """A place after a sentence: the words before it, and the numbers of section, paragraph and sentence."""
+    """A place after a sentence: words before it; numbers of section, paragraph and sentence; characters before it."""
 
     words: int
     section: int
     paragraph: int
     sentence: int
+    end: int
 
 
 class PlacedSentence(NamedTuple):
@@ -46,7 +47,7 @@ class PlantableText:
 
     def __init__(self, example: Example) -> None:
         self.example = example
-        self._names = [section.name for section in _sections_of(example)]
+        self._names = [section.name for section in example.sections()]
         self.speakers = _speakers_in(example)
         self.register = "meeting" if self.speakers else "prose"
         if _SESSION_ROLES.intersection(self._names):
@@ -55,14 +56,16 @@ class PlantableText:
         self._gaps: list[_Gap] = []
         words_before: dict[str, int] = {}
         words = 0
-        for number, section in enumerate(_sections_of(example)):
+        for number, section in enumerate(example.sections()):
+            spans = iter(section.sentence_spans())
             for place, paragraph in enumerate(section.paragraphs):
                 for index, sentence in enumerate(paragraph, start=1):
                     words_before[sentence] = words
                     words += len(pattern.findall(sentence))
+                    _, end = next(spans)
                     # A turn is not interrupted
                     if self.register == "prose" or index == len(paragraph):
-                        self._gaps.append(_Gap(words, number, place, index))
+                        self._gaps.append(_Gap(words, number, place, index, end))
         # Tools state no facts
         self._gaps = self._gaps_in(_SESSION_ROLES) or self._gaps
         self._num_words = max(1, words)
@@ -88,16 +91,17 @@ class PlantableText:
         sections = list(chain.from_iterable(item["sections"] for item in plain["documents"]))
         # The last comes first, so that the numbers of the others stay.
         for gap, _, sentence in reversed(in_order):
-            paragraphs = sections[gap.section]["paragraphs"]
+            section = sections[gap.section]
+            blanks = " "
             if self.register == "prose":
-                paragraphs[gap.paragraph].insert(gap.sentence, sentence)
+                section["paragraphs"][gap.paragraph].insert(gap.sentence, sentence)
             else:
-                paragraphs.insert(gap.paragraph + 1, [sentence])
+                blanks = "\n\n"
+                section["paragraphs"].insert(gap.paragraph + 1, [sentence])
+            if "text" in section:
+                text = section["text"]
+                section["text"] = f"{text[: gap.end]}{blanks}{sentence}{text[gap.end :]}"
         return Example.from_dict(plain)
-
-
-def _sections_of(example: Example) -> Iterator[Section]:
-    return chain.from_iterable(document.sections for document in example.documents)
 
 
 def _speakers_in(example: Example) -> list[str]:

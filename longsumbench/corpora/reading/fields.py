@@ -148,9 +148,17 @@ def listed_paragraphs(row: Row, field: str, required: bool = True) -> Paragraphs
 
 def section_in(item: Row, name: str) -> Section:
     """Return an object as a section: its text, or its list of paragraphs, under the optional field `name`."""
-    if given_field(item, "paragraphs", "text") == "paragraphs":
-        return Section(optional_in(item, name), listed_paragraphs(item, "paragraphs"))
-    return Section(optional_in(item, name), paragraphs_in(text_in(item, "text")))
+    heading = optional_in(item, name)
+    if given_field(item, "paragraphs", "text") == "text":
+        return text_section(text_in(item, "text"), heading)
+    paragraphs = listed_paragraphs(item, "paragraphs")
+    texts = [text if isinstance(text, str) else " ".join(text) for text in item["paragraphs"]]
+    return Section.written(heading, paragraphs, "\n\n".join(filter(str.strip, texts)))
+
+
+def text_section(text: str, name: str | None = None) -> Section:
+    """Return running text as a section; blank lines separate its paragraphs."""
+    return Section.written(name, paragraphs_in(text), text)
 
 
 def line_paragraphs(text: str) -> Paragraphs:
@@ -211,6 +219,11 @@ def given_field(row: Row, first: str, second: str) -> str:
             advise_field(row, first),
         )
     return names[0]
+
+
+def text_document(text: str, source: str | None = None) -> Document:
+    """Return running text as a document without headings."""
+    return Document(source, (text_section(text),))
 
 
 def plain_document(paragraphs: Paragraphs, source: str | None = None) -> Document:

@@ -63,6 +63,8 @@ class Texts:
         multi_document: True if examples can have several documents.
         facts: JSON values for the record: counts, licence, source, versions, what was left out and why.
         metrics: metrics in addition to ROUGE; not part of the fingerprint.
+        layout: hash of the content with line breaks and blanks, which the fingerprint is without; empty if the
+            sentences give them.
     """
 
     name: str
@@ -71,6 +73,7 @@ class Texts:
     multi_document: bool
     facts: Mapping[str, Any]
     metrics: tuple[str, ...] = ()
+    layout: str = ""
 
     @property
     def way_to_splits(self) -> str:
@@ -121,6 +124,7 @@ def load_texts(settings: DatasetSettings, stages: ArtifactCache) -> Texts:
         "limit": settings.limit,
         # decides about bad rows only, not overlaps
         "strict": settings.strict is not False,
+        "keeps_layout": True,
         **source.inputs,
     }
     if settings.columns is not None:
@@ -308,6 +312,7 @@ def _build(corpus: Corpus, settings: DatasetSettings, source: Source, folder: Pa
     several = any(writer.multi_document for writer in writers.values())
     content = {
         "splits": {split: writer.fingerprint for split, writer in writers.items()},
+        "layouts": {split: writer.layout for split, writer in writers.items()},
         "multi_document": corpus.multi_document or several,
         "queried": any(writer.queried for writer in writers.values()),
         "facts": facts,
@@ -414,9 +419,11 @@ def _open_splits(settings: DatasetSettings, corpus: Corpus, folder: Path) -> Tex
     splits = {}
     for split, fingerprint in content["splits"].items():
         path = folder / f"{split}.arrow"
-        splits[split] = ReadSplit(split, path, fingerprint, several, queried)
+        layout = content["layouts"][split]
+        splits[split] = ReadSplit(split, path, fingerprint, several, queried, layout)
     if corpus.published is not None:
         # not a part of the stage, so that a correction needs no other texts
         facts["published"] = corpus.published
     fingerprint, metrics = digest(content["splits"]), corpus.metrics_for(settings)
-    return Texts(settings.name, fingerprint, splits, several, facts, metrics)
+    layout = digest(content["layouts"]) if content["layouts"] != content["splits"] else ""
+    return Texts(settings.name, fingerprint, splits, several, facts, metrics, layout)

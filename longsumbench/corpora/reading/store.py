@@ -29,6 +29,8 @@ class StoredExample(NamedTuple):
     reference_words: int  # of its first reference
     # the example as JSON, in UTF-8; empty if there is a problem
     text: bytes
+    # the same without the layout of its texts: what the fingerprint is made of
+    sentences: bytes
     hashes: Mapping[
         str, int
     ]  # of "text" (its source), "id" and "reference", to find overlaps; 0: none
@@ -53,7 +55,8 @@ def store_example(example: Example, reference_needed: bool) -> StoredExample:
     """Return an example as it is stored; with `reference_needed`, a missing summary is a problem."""
     source = "\n".join(example.sentences())
     source_words, reference_words = count_words([source]), count_words(example.references[0])
-    text, problem = b"", None
+    text = sentences = b""
+    problem = None
     if not source_words:
         problem = BadRow("the document is empty", f"example '{example.id}'")
     elif reference_needed and not any(example.references):
@@ -61,7 +64,9 @@ def store_example(example: Example, reference_needed: bool) -> StoredExample:
     else:
         try:
             check_id(example.id)
-            text = msgspec.json.encode(example.to_dict())
+            text = sentences = msgspec.json.encode(example.to_dict())
+            if any(section.text for section in example.sections()):
+                sentences = msgspec.json.encode(example.to_dict(has_layout=False))
         except UnicodeEncodeError:
             problem = BadRow(
                 "half a character (a lone surrogate) in the text", f"example '{example.id}'"
@@ -74,6 +79,7 @@ def store_example(example: Example, reference_needed: bool) -> StoredExample:
         source_words=source_words,
         reference_words=reference_words,
         text=text,
+        sentences=sentences,
         hashes={
             "text": hash_of(source),
             "id": hash_of(example.id),
@@ -113,7 +119,7 @@ class SplitWriter:
         self._writer = pa.ipc.new_file(str(path), self._schema)
         self._rows: list[tuple[Any, ...]] = []
         self._bytes = 0
-        self._hash = hashlib.sha256()
+        self._hash, self._layout_hash = hashlib.sha256(), hashlib.sha256()
         self._ids: set[int] = set()  # hashes
         self.hashes = {
             "text": array("Q"),
@@ -130,8 +136,13 @@ class SplitWriter:
 
     @property
     def fingerprint(self) -> str:
-        """The hash of all examples so far."""
+        """The hash of all examples so far, without the layout of their texts."""
         return self._hash.hexdigest()
+
+    @property
+    def layout(self) -> str:
+        """The hash of all examples so far, with the layout of their texts."""
+        return self._layout_hash.hexdigest()
 
     def add(self, example: StoredExample) -> None:
         """Append an example.
@@ -143,8 +154,8 @@ class SplitWriter:
             raise BadRow("the id is used twice in this split", f"'{example.id}'")
         if example.problem is not None:
             raise example.problem
-        self._hash.update(example.text)
-        self._hash.update(b"\n")
+        self._hash.update(example.sentences + b"\n")
+        self._layout_hash.update(example.text + b"\n")
         self._ids.add(example.hashes["id"])
         for name, hashes in self.hashes.items():
             hashes.append(example.hashes[name])
@@ -187,6 +198,8 @@ class ReadSplit:
     multi_document: bool = False
     # True if any example of the dataset has a query
     queried: bool = False
+    # the same with the layout of their texts
+    layout: str = ""
     # indices of the examples to keep; None keeps all
     places: Sequence[int] | None = None
 

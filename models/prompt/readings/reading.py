@@ -14,10 +14,10 @@ from typing import Any, ClassVar, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-from longsumbench.core import Evidence, Example, LanguageModel, Message, Scores, Truncation
+from longsumbench.core import Evidence, Example, LanguageModel, Message, Scores, Span, Truncation
 from longsumbench.errors import UsageError
 from longsumbench.models.prompt.prompt_builder import PromptBuilder
-from longsumbench.models.prompt.source_text import LongText, PromptRoom, Span
+from longsumbench.models.prompt.source_text import LongText, PromptRoom
 
 
 @dataclass(frozen=True)

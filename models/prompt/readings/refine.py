@@ -1,7 +1,7 @@
 """`refine`: the summary so far and the next part, part by part (incremental updating: BooookScore, Chang et al. 2024)."""
 
 from longsumbench.core import LanguageModel
-from longsumbench.models.prompt.readings.reading import Reading, Rounds
+from longsumbench.models.prompt.readings.reading import Draft, Reading, Rounds
 from longsumbench.models.prompt.source_text import LongText, Passage
 
 
@@ -9,7 +9,7 @@ class Refine(Reading):
     """One part after the other; from the second on, the prompt has the summary of those before.
 
     Choice: a summary that will be refined has at most half of the room, so that the next part has the other half. The
-    end of a longer one is left out.
+    end of a longer one is left out, and the last summary counts as incomplete.
     """
 
     # Of the summary and the next part, each of which has half.
@@ -38,14 +38,16 @@ class Refine(Reading):
         half = room.tokens // 2
         part = self.next_part(0, self.room)
         draft = yield from self.ask([part], self.room, half)
+        complete = True
         while True:
             written = self._first_tokens(draft.text, half)
+            complete = complete and draft.complete and written == draft.text
             room = self.builder.room(self.example, "refine", written)
             part = self.next_part(part[1], room)
             is_last = part[1] == len(self.passage.text)
             draft = yield from self.ask([part], room, None if is_last else half)
             if is_last:
-                return draft
+                return Draft(draft.text, complete and draft.complete)
 
     def _first_tokens(self, written: str, length: int) -> str:
         """Return a summary, or the beginning of one that is longer."""

@@ -2,9 +2,10 @@
 
 from functools import cached_property
 
+from longsumbench.core import Span
 from longsumbench.modeling.ranking import rank
 from longsumbench.models.prompt.readings.reading import Reading, Rounds
-from longsumbench.models.prompt.source_text import PromptRoom, Span
+from longsumbench.models.prompt.source_text import PromptRoom
 
 SELECTING = frozenset({"selector", "rank_checkpoint", "snippet_length"})
 

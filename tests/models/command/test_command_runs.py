@@ -9,14 +9,18 @@ from typing import Any
 import pytest
 from support.api_server import stored_answers
 from support.commands import Command
+from support.json_files import write_rows
 from support.processes import is_alive, run_python, start_command
 from support.toys import toy_words, write_jsonl
 from support.waiting import wait_until
 
 import longsumbench
+from longsumbench.cache.artifacts import user_cache
 from longsumbench.cli.main import main
+from longsumbench.corpora.reading.load import load_texts
 from longsumbench.errors import EnvironmentProblem
 from longsumbench.runs.overrides import format_overrides
+from longsumbench.runs.pipeline import key_of_run
 from longsumbench.runs.plan import plan
 from longsumbench.runs.record import RunRecord
 from longsumbench.runs.results import Results
@@ -166,3 +170,24 @@ def test_a_function_is_a_system_in_python(tmp_path: Path, run_command: Command) 
         run_python(code)
     with pytest.raises(EnvironmentProblem, match="raised ZeroDivisionError"):
         longsumbench.run(model=lambda text: str(1 / 0), **settings)
+
+
+LEAD, CAT = ("model=lead",), ("model=command", "model.command=cat")
+
+
+def test_another_layout_is_another_run(tmp_path: Path) -> None:
+    """Texts that differ in line breaks only are the same for extracts, and not for what reads them as written."""
+    keys = {}
+    for name, text in (("lines", "One.\nTwo."), ("line", "One. Two.")):
+        path = write_rows(
+            tmp_path / f"{name}.jsonl", [{"id": "a", "document": text, "summary": "A."}]
+        )
+        for model in (LEAD, CAT):
+            (point,) = plan([*model, "dataset=jsonl", f"dataset.path={path}"])
+            texts = load_texts(point.config.dataset, user_cache())
+            keys[model, name] = key_of_run(point.config, texts)
+    assert len({key.fingerprint for key in keys.values()}) == 1
+    assert keys[LEAD, "lines"].run_id == keys[LEAD, "line"].run_id
+    assert keys[CAT, "lines"].run_id != keys[CAT, "line"].run_id
+    # A text that is what its sentences give has the id that it always had.
+    assert keys[CAT, "line"].layout == ""

@@ -23,7 +23,16 @@ PAPER = Example(
     "paper",
     "Long texts",
     "Why?",
-    (Document(None, (Section("Methods", (("We read.", "We cut."), ("Then…",))),)),),
+    (
+        Document(
+            None,
+            (
+                Section(
+                    "Methods", (("We read.", "We cut."), ("Then…",)), "We read.\n  We cut.\n\nThen…"
+                ),
+            ),
+        ),
+    ),
     (("The answer.",),),
     highlights=("We cut.",),
 )
@@ -38,7 +47,7 @@ def written(command: str, **settings: Any) -> str:
 
 def test_a_program_gets_the_text_as_it_is_laid_out() -> None:
     """Title, headings and paragraphs, or JSON; from a file or standard input; nothing that people wrote about it."""
-    text = "Long texts\n\nMethods\n\nWe read. We cut.\n\nThen…"
+    text = "Long texts\n\nMethods\n\nWe read.\n  We cut.\n\nThen…"
     assert written("cat") == written("cat {file}") == written("cp {file} {output}") == text
     expected = json.loads(json.dumps(PAPER.to_dict()))
     del expected["references"], expected["highlights"]
@@ -48,7 +57,7 @@ def test_a_program_gets_the_text_as_it_is_laid_out() -> None:
 def test_foreign_programs_write_summaries() -> None:
     """A line of a shell, a script of awk, and Python in another interpreter read the same text."""
     assert written("sh -c 'head -n 1 \"$1\" | tr a-z A-Z; cat' sh {file}") == "LONG TEXTS"
-    assert written("awk 'END {print NR, \"lines\"}'") == "7 lines"
+    assert written("awk 'END {print NR, \"lines\"}'") == "8 lines"
     code = "import sys; print(len(sys.stdin.read().split()), sys.argv[1])"
     assert written(f"'{sys.executable}' -c '{code}' {{words}}", length="12") == "8 12"
 

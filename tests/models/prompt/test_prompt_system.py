@@ -119,27 +119,25 @@ def test_the_length_is_that_of_the_targets(tmp_path: Path) -> None:
         )
 
 
-@pytest.mark.parametrize(
-    ("split", "name"),
-    [
-        ({}, "document"),
-        ({"multi_document": True}, "documents"),
-        ({"multi_document": True, "queried": True}, "query"),
-    ],
-)
-def test_the_prompt_fits_the_dataset(split: dict[str, bool], name: str, tmp_path: Path) -> None:
-    """Without a choice, the prompt is that for one document, several, or a query; facts say which."""
-    examples = [text_example([["kadan."]], query="mihit?" if "queried" in split else None)]
-    system = prompted(EchoEngine())
-    system.fit(
-        FitContext(
-            ToySplit("train", examples, **split), None, tiny_recipe(), ArtifactCache(tmp_path)
-        )
-    )
-    (summary,) = summarize(system, *examples)
-    assert kept_text(summary.text, name, examples[0].query) == "kadan."
+@pytest.mark.parametrize("name", ["document", "documents", "query"])
+def test_the_prompt_fits_the_example(name: str, tmp_path: Path) -> None:
+    """Without a choice, each prompt is that of its example, also of a shot; the dataset does not matter."""
+    texts = [[["kadan."]]] * (1 + (name == "documents"))
+    example = text_example(*texts, query="mihit?" if name == "query" else None)
+    other = text_example(*[[["lohit."]]] * (2 - (name == "documents")))
+    system = prompted(EchoEngine(), shots=1, input_length=9_000)
+    train = ToySplit("train", [other], multi_document=True, queried=True)
+    system.check_examples([example])
+    system.fit(FitContext(train, None, tiny_recipe(), ArtifactCache(tmp_path)))
+    (summary,) = summarize(system, example)
+    text = system.builder.passage(example).text
+    assert kept_text(summary.text, name, example.query) == text
     assert system.facts()["prompt"] == name
     assert system.facts()["prompt_hash"] == read_prompt(name).only_for("user").hash
+    shot = system.builder.engine.asked[0].messages[0]["content"]  # type: ignore[attr-defined]
+    assert (
+        shot == system.builder.messages(other, system.builder.passage(other).text, 2)[-1]["content"]
+    )
 
 
 def test_facts_name_the_prompts_of_all_examples(tmp_path: Path) -> None:

@@ -11,12 +11,13 @@ from support.toys import WORDS, write_jsonl
 from transformers import AutoTokenizer
 
 from longsumbench.cli.main import main
-from longsumbench.core import Answer, Decoding, Example, LanguageModel, Summary
+from longsumbench.core import Answer, Decoding, Example, LanguageModel, Summary, total_truncation
 from longsumbench.errors import UsageError
 from longsumbench.models.prompt.prompts import read_prompt
 from longsumbench.models.prompt.system import PromptSystem
 from longsumbench.models.prompt.transformers_engine import TransformersEngine
 from longsumbench.runs.evidence import write_evidence
+from longsumbench.runs.pipeline import _total_ledger
 
 pytestmark = pytest.mark.usefixtures("empty_cache")
 SERVED = ("beginning", "ending", "ends", "whole", "select", "segments", "stages", "refine")
@@ -90,6 +91,15 @@ def test_a_server_is_asked_what_the_reading_asks(reading: str, failed: str, tmp_
             summaries = list(system.summarize(examples(), decoding))
             assert [summary.text for summary in summaries] == [texts[0], "", texts[2]]
             assert [summary.counts["failed"] for summary in summaries] == [0, 1, 0]
+            # Without an answer, nothing was read; what is not scored is not counted.
+            whole, part, short = [one.truncation for one in expected]
+            assert whole is not None
+            assert part is not None
+            assert short is not None
+            scored = [whole, short] if failed == "leave_out" else [whole, part.unread(), short]
+            ledger = _total_ledger(summaries, False, decoding).source
+            assert ledger == total_truncation(scored)
+            assert part.unread().tokens_seen == part.unread().words_seen == 0
             if system.config.capabilities.keeps_evidence:
                 write_evidence(tmp_path, 1, summaries[1])
         server.fault = lambda number: None

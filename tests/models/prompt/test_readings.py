@@ -235,6 +235,21 @@ def test_refining_begins_as_stages() -> None:
     assert summary.text == f"Mihit {len(asked['refine'][-1])}."
 
 
+@pytest.mark.parametrize(("words", "is_cut"), [(2, False), (60, True), (400, True)])
+def test_cut_intermediate_summaries_are_counted(words: int, is_cut: bool) -> None:
+    """A refined summary made of one that stopped at its limit, or lost its end for the next part, is not complete."""
+    part = "mifel."
+
+    def reply(text: str) -> str:
+        return "Mihit." if part in text else "lohit " * words
+
+    example = text_example([["kadan kadan kadan kadan."]] * 40 + [[part]])
+    length = empty_prompt(EchoEngine(), "refine") + 80
+    system = prompted(EchoEngine(reply), reading="refine", input_length=length, decode_length=100)
+    (summary,) = summarize(system, example)
+    assert summary.complete != is_cut
+
+
 @pytest.mark.parametrize("reading", [name for name in READINGS if name != "whole"])
 def test_a_batch_is_read_as_alone(reading: str, tmp_path: Path) -> None:
     """Long, short and empty texts together have the summaries and evidence that they have alone."""

@@ -50,7 +50,7 @@ def selecting(scorer: Any, **settings: Any) -> PromptSystem:
 
 
 def test_the_runs_scores_select_its_snippets(scorer: Any) -> None:
-    """The units are the run's own snippets, and those that are read have its best scores."""
+    """The units are the run's own snippets, and the best one is read, with others that fit."""
     source = example(3, sentences=8)
     system = selecting(scorer, reading="select")
     length = system.builder.engine.count(system.builder.messages(source, "")) + 30
@@ -65,7 +65,7 @@ def test_the_runs_scores_select_its_snippets(scorer: Any) -> None:
     scores, is_read = evidence.arrays["scores"][0], evidence.arrays["selected_tokens"][0] > 0
     np.testing.assert_allclose(scores, expected.scores, rtol=1e-5)
     assert 0 < is_read.sum() < len(snippets)
-    assert scores[is_read].min() >= scores[~is_read].max()
+    assert scores[is_read].max() == scores.max()
 
 
 @pytest.mark.parametrize("reading", ["select", "segments"])
