@@ -127,7 +127,7 @@ def _topics(row: Row, num_turns: int) -> list[str | None]:
     spans: list[tuple[int, int, str | None]] = []
     for item in objects_in(row, "topic_list", required=False):
         name = " ".join(text_in(item, "topic").split()) or None
-        for span in list_in(item.get("relevant_text_span"), "relevant_text_span"):
+        for span in list_in(item, "relevant_text_span"):
             spans.append((*_turn_span(span, num_turns), name))
     topics: list[str | None] = [None] * num_turns
     for first, last, name in sorted(spans, key=itemgetter(0)):
