@@ -52,6 +52,10 @@ class BadRow(DataError):
         self.reason = reason
 
 
+class NoExample(BadRow):
+    """A file without an example in a folder of others. It is counted by its kind, the reason, and is no error."""
+
+
 @contextmanager
 def bad_rows_at(path: Path | str, line: int | None = None) -> Iterator[None]:
     """Raise a BadRow as a DataError that names its file and line."""
@@ -61,9 +65,9 @@ def bad_rows_at(path: Path | str, line: int | None = None) -> Iterator[None]:
         raise DataError(f"{problem}", path, line) from problem
 
 
-def refuse_row(reason: str, detail: str) -> tuple[()]:
-    """Raise BadRow: the reader of a row that is known to be unusable."""
-    raise BadRow(reason, detail)
+def refuse_row(problem: BadRow) -> tuple[()]:
+    """Raise a problem: the reader of a row that is known to be unusable."""
+    raise problem
 
 
 def describe_names(names: Iterable[str]) -> str:
