@@ -295,4 +295,5 @@ CORPUS = Corpus(
     licence="yours",
     homepage="",
     release=_sessions_source,
+    holds_code=True,
 )

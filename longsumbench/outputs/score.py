@@ -16,6 +16,7 @@ import pandas as pd
 
 from longsumbench.core import Document, Example, Scored, Scoring, Sentences, bounds_of, check_value
 from longsumbench.corpora.reading.cut_texts import CutTexts, end_of_text
+from longsumbench.corpora.reading.markup import describe_marks, marks_in
 from longsumbench.errors import UsageError, suite_errors
 from longsumbench.formatting import format_count
 from longsumbench.leaderboards.comparability import ROUGE_HEADINGS
@@ -312,6 +313,10 @@ def splitting_of(predictions: TextTable, references: TextTable) -> str:
 def find_warnings(predictions: TextTable, references: TextTable, drops: bool) -> list[str]:
     """Return a sentence about each probable error; `drops` means that the tokenizer keeps only a–z and 0–9."""
     messages = [*_literal_marks(predictions), *_literal_marks(references)]
+    for side in (predictions, references):
+        texts = [text if isinstance(text, str) else "\n".join(text) for text in side.texts]
+        marked = zip(side.ids, map(marks_in, texts), strict=True)
+        messages += describe_marks(marked, len(texts), side.name)
     for find in (_unsplit, _lower_cased):
         messages += find(predictions, references)
         messages += find(references, predictions)

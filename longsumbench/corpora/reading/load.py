@@ -42,6 +42,7 @@ from longsumbench.corpora.planting.plant import planted_source
 from longsumbench.corpora.reading.fields import BadRow, NoExample
 from longsumbench.corpora.reading.files import ORDER, files_source
 from longsumbench.corpora.reading.hub import hub_source
+from longsumbench.corpora.reading.markup import describe_marks
 from longsumbench.corpora.reading.rows import MadeExample, RowOutcome, num_cores, read_rows
 from longsumbench.corpora.reading.store import ReadSplit, SplitWriter
 from longsumbench.corpora.reading.text_files import describe_unread
@@ -133,7 +134,7 @@ def load_texts(settings: DatasetSettings, stages: ArtifactCache) -> Texts:
         texts = _open_splits(settings, corpus, folder)
     for note in (*texts.facts.get("read_as", ()), *texts.facts.get("unread", ())):
         _note_once(note)
-    for problem in texts.facts.get("cut_references", ()):
+    for problem in (*texts.facts.get("cut_references", ()), *texts.facts.get("marks", ())):
         warn_once(f"{texts.name}: {problem}")
     _report_overlaps(texts, settings.strict is True)
     return texts
@@ -311,8 +312,13 @@ def _build(corpus: Corpus, settings: DatasetSettings, source: Source, folder: Pa
     if overlaps := _overlaps(folder, writers):
         facts["overlaps"] = overlaps
     cut_references: list[str] = []
+    marks: list[str] = []
     for split, writer in writers.items():
         cut_references += writer.cut_references.describe(f"references of the {split} split")
+        marks += describe_marks(writer.marked, len(writer), f"examples of the {split} split")
+    # in code they are meant
+    if marks or corpus.holds_code:
+        facts["marks"] = [] if corpus.holds_code else marks
     if cut_references:
         facts["cut_references"] = cut_references
     several = any(writer.multi_document for writer in writers.values())
