@@ -32,7 +32,7 @@ from longsumbench.corpora.reading.row_files import (
 )
 from longsumbench.corpora.reading.text_files import (
     decoded,
-    describe_unread,
+    describe_unread_files,
     parts_of,
     refuse_half_characters,
     text_of_file,
@@ -115,7 +115,7 @@ def _files_in(folder: str) -> list[str]:
             unread[unread_file(file).reason].append(file.name)
     if not files:
         raise DataError(f"no file in this folder ends in {_KNOWN}", folder)
-    for line in describe_unread(unread):
+    for line in describe_unread_files(unread):
         _log.info(f"{folder}: {line}")
     if texts_in_folder(Path(folder), "document"):
         references = set(map(str, texts_in_folder(Path(folder), "summary").values()))
@@ -135,8 +135,8 @@ def is_text(word: str) -> bool:
     """
     path = Path(word)
     if path.is_dir():
-        return not any(path.glob("*.json")) and any(
-            file.suffix and is_text(str(file)) for file in path.iterdir()
+        return not visible_files(path, "*.json") and any(
+            file.suffix and is_text(str(file)) for file in visible_files(path, "*")
         )
     return word == _STANDARD_INPUT or (
         _has_known_ending(word) and (path.is_file() or bool(path.suffix))

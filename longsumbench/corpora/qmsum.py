@@ -48,7 +48,7 @@ from longsumbench.corpora.reading.fields import (
     words_in,
 )
 from longsumbench.corpora.reading.files import local_source, one_per_split
-from longsumbench.corpora.reading.text_files import row_in_file
+from longsumbench.corpora.reading.text_files import row_in_file, visible_files
 from longsumbench.sentences import split_sentences
 
 SOUND_MARKS = "marks of sounds and breaks"  # names in the record
@@ -79,11 +79,11 @@ def _meetings_source(path: Path) -> Source | None:
     The result is None for a path without such folders.
     """
     inside = path.iterdir() if path.is_dir() else ()
-    with_meetings = (folder for folder in inside if any(folder.glob("*.json")))
+    with_meetings = (folder for folder in inside if visible_files(folder, "*.json"))
     folders = one_per_split((folder.name, folder) for folder in with_meetings)
     meetings: list[tuple[str, Path]] = []
     for split, folder in folders.items():
-        meetings += ((split, file) for file in sorted(folder.glob("*.json")))
+        meetings += ((split, file) for file in visible_files(folder, "*.json"))
     if not meetings:
         return None
     entries = partial(_meeting_entries, meetings)

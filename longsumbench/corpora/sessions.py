@@ -33,11 +33,8 @@ _ROLES = ("system", "developer", "user", "assistant", "tool", "function")
 _TEXTS = ("text", "input_text", "output_text", "code", "execution_output", "audio_transcription")
 _CALLS = ("tool_use", "function_call", "custom_tool_call", "local_shell_call")
 _RESULTS = ("tool_result", *(f"{call}_output" for call in _CALLS[1:]))
-_MORE_FIELDS = (
-    "refusal",
-    "reasoning_content",
-    "audio",
-)  # of OpenAI's messages, next to the content
+# of OpenAI's messages, next to the content
+_MORE_FIELDS = ("refusal", "reasoning_content", "audio")
 # of Claude Code: mark of a line → what the line is
 _NO_TURN = {"isSidechain": "lines of subagents", "isCompactSummary": "summaries of compactions"}
 _BRANCHES = "turns of abandoned branches"
@@ -92,6 +89,7 @@ def _holds_session(row: Row) -> bool:
 
 
 def _kind_of_line(row: Row) -> str:
+    """Return what a line without a turn is; empty for a turn or a session."""
     for mark, kind in _NO_TURN.items():
         if row.get(mark):
             return kind
@@ -131,6 +129,7 @@ def _current_turns(
 
 
 def _name_in(row: Row, *keys: str) -> str:
+    """Return the first of some names that a row has; empty if it has none."""
     return f"{next(filter(None, map(row.get, keys)), '')}"
 
 
@@ -291,7 +290,7 @@ def _is_session(row: FileRow) -> bool:
 CORPUS = Corpus(
     name="sessions",
     title="Logs of agents and chats, to be compacted, test only: dataset.path=FILE or FOLDER with JSON lines of role and "
-    "content, Claude Code's logs, OpenAI's messages or ChatGPT's export.",
+    "content, Claude Code's and Codex's logs, OpenAI's messages or ChatGPT's export.",
     licence="yours",
     homepage="",
     release=_sessions_source,

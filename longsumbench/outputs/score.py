@@ -313,10 +313,6 @@ def splitting_of(predictions: TextTable, references: TextTable) -> str:
 def find_warnings(predictions: TextTable, references: TextTable, drops: bool) -> list[str]:
     """Return a sentence about each probable error; `drops` means that the tokenizer keeps only a–z and 0–9."""
     messages = [*_literal_marks(predictions), *_literal_marks(references)]
-    for side in (predictions, references):
-        texts = [text if isinstance(text, str) else "\n".join(text) for text in side.texts]
-        marked = zip(side.ids, map(marks_in, texts), strict=True)
-        messages += describe_marks(marked, len(texts), side.name)
     for find in (_unsplit, _lower_cased):
         messages += find(predictions, references)
         messages += find(references, predictions)
@@ -335,6 +331,8 @@ def _find_cut_texts(side: TextTable) -> list[str]:
 
 def _literal_marks(side: TextTable) -> Iterator[str]:
     texts = [text if isinstance(text, str) else "\n".join(text) for text in side.texts]
+    marked = zip(side.ids, map(marks_in, texts), strict=True)
+    yield from describe_marks(marked, len(texts), side.name)
     # Few texts have such a sign at all
     suspects = [row for row, text in enumerate(texts) if "<" in text or "[" in text]
     for mark in (*_SENTENCE_ENDS, *_TAGS):

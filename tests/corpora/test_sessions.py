@@ -123,7 +123,7 @@ def test_exports_by_hand(
 
 
 def write_line(word: str) -> str:
-    """Return a line of Claude Code's log: "name<parent@id" is a user's text, an answer with a call, a result, …"""
+    """Return a line of Claude Code's log: "name<parent@id" is a user's text, an answer with a call, or a result."""
     name, parent, identity = re.fullmatch(r"(\w+)<(\w*)@?(\w*)", word).groups()  # type: ignore[union-attr]
     kind = {"u": "user", "a": "assistant", "r": "user"}.get(name[0], "system")
     blocks: list[dict[str, Any]] = [{"type": "text", "text": name}]

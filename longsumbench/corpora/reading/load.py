@@ -45,7 +45,7 @@ from longsumbench.corpora.reading.hub import hub_source
 from longsumbench.corpora.reading.markup import describe_marks
 from longsumbench.corpora.reading.rows import MadeExample, RowOutcome, num_cores, read_rows
 from longsumbench.corpora.reading.store import ReadSplit, SplitWriter
-from longsumbench.corpora.reading.text_files import describe_unread
+from longsumbench.corpora.reading.text_files import describe_unread_files
 from longsumbench.corpora.reading.usual_keys import OWN_FIELDS, rename_keys
 from longsumbench.errors import DataError, MissingSplit, UsageError
 from longsumbench.files import digest
@@ -308,7 +308,7 @@ def _build(corpus: Corpus, settings: DatasetSettings, source: Source, folder: Pa
     if reading.left_out:
         facts["left_out"] = _sorted_counts(reading.left_out)
     if reading.unread:
-        facts["unread"] = describe_unread(reading.unread)
+        facts["unread"] = describe_unread_files(reading.unread)
     if overlaps := _overlaps(folder, writers):
         facts["overlaps"] = overlaps
     cut_references: list[str] = []

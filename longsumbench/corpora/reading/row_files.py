@@ -282,8 +282,8 @@ def _parquet_rows(path: Path) -> Iterator[FileRow]:
 def texts_in_folder(folder: Path, field: str) -> dict[str, Path]:
     """Return name → file of the texts of a field in a folder.
 
-    They are the .txt and .md files of the subfolder with a usual name of the field ("references"), or the files with DUC's
-    ending (.dec for outputs, .ref for references). The result is empty if there are neither.
+    They are the texts of the subfolder with a usual name of the field ("references"), or the files with DUC's ending
+    (.dec for outputs, .ref for references). The result is empty if there are neither.
 
     Raises:
         DataError: two subfolders could hold the field, or two files have one name.
@@ -296,7 +296,7 @@ def texts_in_folder(folder: Path, field: str) -> dict[str, Path]:
 
 
 def texts_by_name(folder: Path, endings: Sequence[str] = TEXT_ENDINGS) -> dict[str, Path]:
-    """Return name → file of the texts in a folder itself.
+    """Return name → file of the texts in a folder, without its subfolders.
 
     Raises:
         DataError: two files have one name.
@@ -313,13 +313,14 @@ def texts_by_name(folder: Path, endings: Sequence[str] = TEXT_ENDINGS) -> dict[s
 def files_in_folder(path: Path) -> list[Path]:
     """Return the files of a folder of texts and their summaries, and those next to them; empty for another folder."""
     documents, summaries = _pairs_in_folder(path) if path.is_dir() else ({}, {})
-    texts = {**documents, **summaries}.values()
-    folders = {text.parent for text in texts}
-    return list(chain.from_iterable(map(visible_files, folders))) if documents else []
+    if not documents:
+        return []
+    folders = {text.parent for text in (*documents.values(), *summaries.values())}
+    return list(chain.from_iterable(map(visible_files, sorted(folders))))
 
 
 def _pairs_in_folder(folder: Path) -> tuple[dict[str, Path], dict[str, Path]]:
-    """Return name → file of the texts and of their summaries; texts alone are in a folder without subfolders and rows."""
+    """Return name → file of texts and of summaries; texts need no subfolder if the folder has none, and no rows."""
     documents, summaries = (texts_in_folder(folder, field) for field in ("document", "summary"))
     visible = [place for place in folder.iterdir() if not is_hidden(place.name)]
     if not any(place.is_dir() or is_of_rows(place.name) for place in visible):

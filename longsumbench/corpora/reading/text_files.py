@@ -43,7 +43,7 @@ def unread_file(file: Path) -> NoExample:
     return NoExample(f"files ending in {file.suffix}" if file.suffix else "files without ending")
 
 
-def describe_unread(names: Mapping[str, Sequence[str]]) -> list[str]:
+def describe_unread_files(names: Mapping[str, Sequence[str]]) -> list[str]:
     """Return a line for each kind of files that are not read; `names` has those of each kind."""
     return [
         f"{kind}: {len(files):,} left out ({list_names(files)})" for kind, files in names.items()

@@ -117,7 +117,14 @@ def test_a_folder_of_pairs_has_a_row_per_name(tmp_path: Path, stages: ArtifactCa
     lines.write_text(as_csv(TEXTS))
     expected = read(lines, stages).fingerprint
     lines.unlink()
-    assert read(tmp_path, stages).fingerprint == expected
+    (tmp_path / "texts" / "b.pdf").write_bytes(b"")
+    (tmp_path / "references" / "b.docx").write_bytes(b"")
+    texts = read(tmp_path, stages)
+    assert texts.fingerprint == expected
+    assert texts.facts["unread"] == [
+        "files ending in .docx: 1 left out (b.docx)",
+        "files ending in .pdf: 1 left out (b.pdf)",
+    ]
     assert len(read_pairs(tmp_path / "decoded", tmp_path).pairs) == len(TEXTS)
     (tmp_path / "texts" / "b.txt").unlink()
     with pytest.raises(DataError, match=r"b\.txt: a summary without its text"):
