@@ -33,10 +33,10 @@ from longsumbench.corpora.reading.row_files import (
 from longsumbench.corpora.reading.text_files import (
     decoded,
     describe_unread_files,
+    kind_of_unread,
     parts_of,
     refuse_half_characters,
     text_of_file,
-    unread_file,
     visible_files,
 )
 from longsumbench.corpora.reading.usual_keys import OWN_FIELDS, rename_keys
@@ -112,7 +112,7 @@ def _files_in(folder: str) -> list[str]:
         if _has_known_ending(f"{file}"):
             files.append(f"{file}")
         else:
-            unread[unread_file(file).reason].append(file.name)
+            unread[kind_of_unread(file)].append(file.name)
     if not files:
         raise DataError(f"no file in this folder ends in {_KNOWN}", folder)
     for line in describe_unread_files(unread):

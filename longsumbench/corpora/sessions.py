@@ -20,12 +20,13 @@ from functools import partial
 from itertools import groupby
 from operator import itemgetter
 from pathlib import Path
+from typing import Any
 
 from longsumbench.core import Corpus, Document, Entry, Example, Row, Section, Source, Thinned
 from longsumbench.corpora.reading import fields
 from longsumbench.corpora.reading.files import local_source
 from longsumbench.corpora.reading.row_files import EmptyFile, FileRow, is_of_rows, read_file
-from longsumbench.corpora.reading.text_files import unread_file, visible_files
+from longsumbench.corpora.reading.text_files import kind_of_unread, visible_files
 from longsumbench.errors import DataError
 from longsumbench.sentences import split_summary
 
@@ -242,7 +243,7 @@ def _turns_in(item: Row, role: str, left_out: Counter[str]) -> Iterator[tuple[st
 def _describe_call(call: Row) -> str:
     # Codex's call of the shell has no name
     tool = fields.any_text_in(call, "name") or f"{call['type']}"
-    arguments = next(filter(None, map(call.get, ("input", "arguments", "action"))), {})
+    arguments: Any = next(filter(None, map(call.get, ("input", "arguments", "action"))), {})
     # those of OpenAI's format are JSON that a model wrote, which may be broken
     if not isinstance(arguments, dict):
         return f"{tool}: {arguments}"
@@ -257,11 +258,12 @@ def _sessions_source(path: Path) -> Source:
 
 def _session_entries(path: Path, files: Iterable[Path], full: set[str]) -> Iterator[Entry]:
     root = path if path.is_dir() else path.parent
+    refuse = partial(fields.refuse_row, error=fields.NoExample)
     for file in files:
         if "test" in full:
             return
         if path.is_dir() and not is_of_rows(file.name):
-            yield Entry("test", partial(fields.refuse_row, unread_file(file)), file)
+            yield Entry("test", partial(refuse, kind_of_unread(file)), file)
             continue
         name = file.relative_to(root).as_posix().partition(".json")[0]
         log = []
@@ -273,10 +275,10 @@ def _session_entries(path: Path, files: Iterable[Path], full: set[str]) -> Itera
                 else:
                     log.append(row)
         except EmptyFile:
-            yield Entry("test", partial(fields.refuse_row, fields.NoExample("empty files")), file)
+            yield Entry("test", partial(refuse, "empty files"), file)
         except DataError as error:
-            problem = fields.BadRow("the file cannot be read", f"{error}")
-            yield Entry("test", partial(fields.refuse_row, problem), file)
+            problem = partial(fields.refuse_row, "the file cannot be read", f"{error}")
+            yield Entry("test", problem, file)
         if log:
             yield Entry("test", partial(session_example, log, name), file)
 

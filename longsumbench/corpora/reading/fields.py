@@ -8,7 +8,7 @@ import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any
+from typing import Any, NoReturn
 
 from longsumbench.core import Document, Row, Section, Sentences
 from longsumbench.errors import DataError
@@ -65,9 +65,9 @@ def bad_rows_at(path: Path | str, line: int | None = None) -> Iterator[None]:
         raise DataError(f"{problem}", path, line) from problem
 
 
-def refuse_row(problem: BadRow) -> tuple[()]:
-    """Raise a problem: the reader of a row that is known to be unusable."""
-    raise problem
+def refuse_row(reason: str, detail: str = "", error: type[BadRow] = BadRow) -> NoReturn:
+    """Raise BadRow: the reader of a row that is known to be unusable."""
+    raise error(reason, detail)
 
 
 def describe_names(names: Iterable[str]) -> str:

@@ -277,7 +277,7 @@ class _Reading:
         split = entry.split or "any"
         if isinstance(problem, NoExample):
             self.left_out[split][problem.reason] += 1
-            self.unread[problem.reason].append(Path(entry.path).name)
+            self.unread[problem.reason].append(Path(f"{entry.path}").name)
             return
         if self.settings.strict is not False:
             raise DataError(f"{problem}", entry.path, problem.line or entry.line) from problem

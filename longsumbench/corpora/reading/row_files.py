@@ -25,6 +25,7 @@ from typing import NamedTuple, TypeVar
 from longsumbench.core import Row
 from longsumbench.corpora.reading.fields import (
     BadRow,
+    NoExample,
     bad_rows_at,
     describe_names,
     refuse_row,
@@ -35,6 +36,7 @@ from longsumbench.corpora.reading.text_files import (
     decoded_lines,
     encoding_of,
     is_hidden,
+    kind_of_unread,
     lines_of,
     parse_json_text,
     parts_of,
@@ -42,7 +44,6 @@ from longsumbench.corpora.reading.text_files import (
     row_in,
     text_of_file,
     undivided_name,
-    unread_file,
     visible_files,
 )
 from longsumbench.corpora.reading.usual_keys import (
@@ -338,7 +339,7 @@ def _folder_rows(folder: Path) -> Iterator[FileRow]:
         yield FileRow(file, None, partial(_row_of_texts, name, file, summaries.get(name)))
     for file in files_in_folder(folder):
         if file not in (*documents.values(), *summaries.values()):
-            yield FileRow(file, None, partial(refuse_row, unread_file(file)))
+            yield FileRow(file, None, partial(refuse_row, kind_of_unread(file), error=NoExample))
 
 
 def _row_of_texts(name: str, document: Path, summary: Path | None) -> Row:

@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from longsumbench.core import Row
-from longsumbench.corpora.reading.fields import BadRow, NoExample, bad_rows_at, json_type
+from longsumbench.corpora.reading.fields import BadRow, bad_rows_at, json_type
 from longsumbench.errors import DataError
 from longsumbench.formatting import format_count
 
@@ -38,9 +38,9 @@ def visible_files(folder: Path, pattern: str = "**/*") -> list[Path]:
     return files
 
 
-def unread_file(file: Path) -> NoExample:
-    """Return why a file is not read: its ending."""
-    return NoExample(f"files ending in {file.suffix}" if file.suffix else "files without ending")
+def kind_of_unread(file: Path) -> str:
+    """Return the kind of a file that is not read."""
+    return f"files ending in {file.suffix}" if file.suffix else "files without ending"
 
 
 def describe_unread_files(names: Mapping[str, Sequence[str]]) -> list[str]:
