@@ -252,7 +252,7 @@ def _describe_call(call: Row) -> str:
 
 def _sessions_source(path: Path) -> Source:
     """Return the sessions of a file, or of all files below a folder."""
-    files = visible_files(path) or [path]
+    files = visible_files(path) if path.is_dir() else [path]
     return local_source(path, files, partial(_session_entries, path, files))
 
 
