@@ -113,6 +113,7 @@ class Corpus:
         metrics: names of the metrics that score its runs in addition to ROUGE.
         own_keys: True if the rows are the user's own, whose fields may have other usual names ("article").
         published: the month in which its texts first appeared as a dataset ("2018-04"), for tables; None if unknown.
+        holds_code: True if its texts may hold code, in which escapes and tags are meant: no warning names them.
         version: of a plug-in, increases when the same rows become other examples.
     """
 
@@ -130,6 +131,7 @@ class Corpus:
     metrics: tuple[str, ...] = ()
     own_keys: bool = False
     published: str | None = None
+    holds_code: bool = False
     version: int = 1
 
     def metrics_for(self, settings: DatasetSettings) -> tuple[str, ...]:

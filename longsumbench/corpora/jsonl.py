@@ -35,7 +35,7 @@ def _jsonl_documents(row: Row) -> tuple[Document, ...]:
 def _jsonl_references(row: Row) -> tuple[Sentences, ...]:
     if fields.given_field(row, "summary", "references") == "summary":
         return (split_sentences(fields.text_in(row, "summary")),)
-    listed = fields.list_in(row["references"], "references")
+    listed = fields.list_in(row, "references")
     references = [fields.sentences_in(value, "references") for value in listed]
     return tuple(filter(None, references)) or ((),)
 

@@ -17,7 +17,7 @@ from longsumbench.corpora.reading import fields
 def opinosis_example(row: Row) -> Example:
     """Turn one topic into an Example. Its id is the topic."""
     topic = fields.id_in(row, "topic")
-    sentences = fields.sentences_in(fields.list_in(row.get("sentences"), "sentences"), "sentences")
+    sentences = fields.sentences_in(fields.list_in(row, "sentences"), "sentences")
     if not sentences:
         raise fields.BadRow("the field 'sentences' has no sentence with words")
     document = fields.plain_document(tuple((sentence,) for sentence in sentences))

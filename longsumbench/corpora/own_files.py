@@ -7,9 +7,9 @@ left out, and their words are counted.
 """
 
 import logging
-import os
 import re
 import sys
+from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import partial
@@ -27,14 +27,18 @@ from longsumbench.corpora.reading.row_files import (
     ROW_ENDINGS,
     FileRow,
     describe_file,
+    is_of_rows,
     read_file,
     texts_in_folder,
 )
 from longsumbench.corpora.reading.text_files import (
     decoded,
+    describe_unread_files,
+    kind_of_unread,
     parts_of,
     refuse_half_characters,
     text_of_file,
+    visible_files,
 )
 from longsumbench.corpora.reading.usual_keys import OWN_FIELDS, rename_keys
 from longsumbench.errors import DataError, UsageError
@@ -103,19 +107,22 @@ def list_files(paths: Sequence[str]) -> list[str]:
 
 
 def _files_in(folder: str) -> list[str]:
-    visible: list[str] = []
-    for place, folders, names in os.walk(folder):
-        folders[:] = [name for name in folders if not name.startswith(".")]
-        visible += [os.path.join(place, name) for name in names if not name.startswith(".")]
-    if not (files := sorted(filter(_has_known_ending, visible))):
+    files: list[str] = []
+    unread = defaultdict(list)
+    for file in visible_files(Path(folder)):
+        if _has_known_ending(f"{file}"):
+            files.append(f"{file}")
+        else:
+            unread[kind_of_unread(file)].append(file.name)
+    if not files:
         raise DataError(f"no file in this folder ends in {_KNOWN}", folder)
-    if num_skipped := len(visible) - len(files):
-        _log.info(f"{folder}: {format_count(num_skipped, 'file')} with other endings left out")
+    for line in describe_unread_files(unread):
+        _log.info(f"{folder}: {line}")
     if texts_in_folder(Path(folder), "document"):
         references = set(map(str, texts_in_folder(Path(folder), "summary").values()))
         _log.info(f"{folder}: {format_count(len(references), 'reference')} left out")
         files = [file for file in files if file not in references]
-    return files
+    return sorted(files)
 
 
 def _has_known_ending(file: str) -> bool:
@@ -129,17 +136,12 @@ def is_text(word: str) -> bool:
     """
     path = Path(word)
     if path.is_dir():
-        return not any(path.glob("*.json")) and any(
-            file.suffix and is_text(str(file)) for file in path.iterdir()
+        return not visible_files(path, "*.json") and any(
+            file.suffix and is_text(str(file)) for file in visible_files(path, "*")
         )
     return word == _STANDARD_INPUT or (
         _has_known_ending(word) and (path.is_file() or bool(path.suffix))
     )
-
-
-def is_of_rows(file: str) -> bool:
-    """Return True if the name of a file says that it has a text in each row."""
-    return file.lower().removesuffix(".gz").endswith(ROW_ENDINGS)
 
 
 def input_jobs(files: Iterable[str]) -> Iterator[InputJob]:

@@ -47,7 +47,7 @@ from longsumbench.corpora.reading.fields import (
     words_in,
 )
 from longsumbench.corpora.reading.files import local_source, one_per_split
-from longsumbench.corpora.reading.text_files import row_in_file
+from longsumbench.corpora.reading.text_files import row_in_file, visible_files
 from longsumbench.sentences import split_sentences
 
 SOUND_MARKS = "marks of sounds and breaks"  # names in the record
@@ -78,11 +78,11 @@ def _meetings_source(path: Path) -> Source | None:
     The result is None for a path without such folders.
     """
     inside = path.iterdir() if path.is_dir() else ()
-    with_meetings = (folder for folder in inside if any(folder.glob("*.json")))
+    with_meetings = (folder for folder in inside if visible_files(folder, "*.json"))
     folders = one_per_split((folder.name, folder) for folder in with_meetings)
     meetings: list[tuple[str, Path]] = []
     for split, folder in folders.items():
-        meetings += ((split, file) for file in sorted(folder.glob("*.json")))
+        meetings += ((split, file) for file in visible_files(folder, "*.json"))
     if not meetings:
         return None
     entries = partial(_meeting_entries, meetings)
@@ -128,7 +128,7 @@ def _topics(row: Row, num_turns: int) -> list[str | None]:
     spans: list[tuple[int, int, str | None]] = []
     for item in objects_in(row, "topic_list", required=False):
         name = " ".join(text_in(item, "topic").split()) or None
-        for span in list_in(item.get("relevant_text_span"), "relevant_text_span"):
+        for span in list_in(item, "relevant_text_span"):
             spans.append((*_turn_span(span, num_turns), name))
     topics: list[str | None] = [None] * num_turns
     for first, last, name in sorted(spans, key=itemgetter(0)):

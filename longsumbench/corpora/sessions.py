@@ -1,36 +1,44 @@
 """Sessions: logs of agents and chats, at `dataset.path=FILE` or FOLDER.
 
-    a session as JSON lines    {role, content, …} on each line, or a line of Claude Code's logs
+    a session as JSON lines    {role, content, …} on each line, or a line of Claude Code's or Codex's logs
     sessions as rows           {messages: [{role, content, tool_calls?}], id?, title?, summary?}: OpenAI's format
     ChatGPT's export           conversations.json: {mapping, current_node, title}; the path to the current node is read
 
 A session becomes an example of one document. A section is what one role says until another speaks, and has its name; of
-what a tool returned it is "tool". Content is text, or a list of blocks: text, tool_use, tool_result. Blank lines separate
+what a tool returned it is "tool". Content is text, or a list of blocks: text, calls, results. Blank lines separate
 paragraphs, and line breaks end sentences. A call is a paragraph of the tool's name and its arguments, one a line.
 
-Thoughts, images and other blocks are left out and counted by their types. So are lines of Claude Code's logs that are no
-turn of the session: titles ("type": "summary"), subagents, summaries of earlier compactions, and other types.
+Thoughts, images and other blocks are left out and counted by their types. So are lines that are no turn of the session
+(titles, subagents, summaries of earlier compactions), turns of abandoned branches, and files without a session.
 """
 
 import re
 from collections import Counter
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import suppress
 from functools import partial
 from itertools import groupby
 from operator import itemgetter
 from pathlib import Path
+from typing import Any
 
 from longsumbench.core import Corpus, Document, Entry, Example, Row, Section, Source, Thinned
 from longsumbench.corpora.reading import fields
 from longsumbench.corpora.reading.files import local_source
-from longsumbench.corpora.reading.row_files import FileRow, read_file
+from longsumbench.corpora.reading.row_files import EmptyFile, FileRow, is_of_rows, read_file
+from longsumbench.corpora.reading.text_files import kind_of_unread, visible_files
 from longsumbench.errors import DataError
 from longsumbench.sentences import split_summary
 
 _ROLES = ("system", "developer", "user", "assistant", "tool", "function")
 _TEXTS = ("text", "input_text", "output_text", "code", "execution_output", "audio_transcription")
-_NO_TURN = ("isSidechain", "isCompactSummary")  # of Claude Code
+_CALLS = ("tool_use", "function_call", "custom_tool_call", "local_shell_call")
+_RESULTS = ("tool_result", *(f"{call}_output" for call in _CALLS[1:]))
+# of OpenAI's messages, next to the content
+_MORE_FIELDS = ("refusal", "reasoning_content", "audio")
+# of Claude Code: mark of a line → what the line is
+_NO_TURN = {"isSidechain": "lines of subagents", "isCompactSummary": "summaries of compactions"}
+_BRANCHES = "turns of abandoned branches"
 _BLANK_LINE = re.compile(r"\n\s*\n")
 
 
@@ -41,20 +49,25 @@ def session_example(rows: Iterable[FileRow], identity: str) -> Thinned:
         BadRow: a message cannot be read, or none has text. Its `line` is set if it is about one line.
     """
     left_out: Counter[str] = Counter()
+    log: list[tuple[int | None, Row]] = []
     turns: list[tuple[str, str]] = []
+    number: int | None = None
     row: Row = {}
-    for line in rows:
-        try:
-            row = line.load()
+    try:
+        for line in rows:
+            number = line.line
+            log.append((number, line.load()))
+        for turn in _current_turns(log, left_out):
+            number, row = turn
             for message in _messages_in(row, left_out):
                 role = message.get("role")
                 if role not in _ROLES:
                     problem = f"{role!r}; write one of {', '.join(_ROLES)}"
                     raise fields.BadRow("unknown role", problem)
-                turns += _turns_in(message, role, left_out)
-        except fields.BadRow as error:
-            error.line = line.line
-            raise
+                turns += _turns_in(message, "tool" if role == "function" else role, left_out)
+    except fields.BadRow as error:
+        error.line = number
+        raise
     sections = []
     for role, of_role in groupby(turns, itemgetter(0)):
         text = "\n\n".join(text for _, text in of_role)
@@ -69,28 +82,117 @@ def session_example(rows: Iterable[FileRow], identity: str) -> Thinned:
     if facts.get("id") is not None:
         identity = fields.id_in(facts, "id")
     document = Document(None, tuple(sections))
-    return Thinned(Example(identity, title, None, (document,), references), left_out)
+    return Thinned(Example(identity, title, None, (document,), references), +left_out)
 
 
 def _holds_session(row: Row) -> bool:
     return "messages" in row or "mapping" in row
 
 
+def _kind_of_line(row: Row) -> str:
+    """Return what a line without a turn is; empty for a turn or a session."""
+    for mark, kind in _NO_TURN.items():
+        if row.get(mark):
+            return kind
+    is_turn = row.get("type") in ("user", "assistant", "response_item", *_CALLS, *_RESULTS)
+    if is_turn or "role" in row or _holds_session(row):
+        return ""
+    return f"lines of type {row['type']}" if "type" in row else "lines without a role"
+
+
+def _current_turns(
+    log: Iterable[tuple[int | None, Row]], left_out: Counter[str]
+) -> list[tuple[int | None, Row]]:
+    """Return the lines of turns: of Claude Code's tree those on the way from the last turn to the first.
+
+    Other lines are counted. Those without uuid are no part of the tree.
+
+    Raises:
+        NoExample: there is none.
+    """
+    nodes: dict[str, Row] = {}
+    turns = []
+    for number, row in log:
+        name = _name_in(row, "uuid")
+        kind = "lines written twice" if name in nodes else _kind_of_line(row)
+        if name:
+            nodes.setdefault(name, row)
+        if kind:
+            left_out[kind] += 1
+        else:
+            turns.append((number, row))
+    if not turns:
+        raise fields.NoExample(f"files without a session ({', '.join(sorted(left_out))})")
+    path = _lines_before_last_turn(nodes)
+    current = [turn for turn in turns if _name_in(turn[1], "uuid") in path]
+    left_out[_BRANCHES] += len(turns) - len(current)
+    return current
+
+
+def _name_in(row: Row, *keys: str) -> str:
+    """Return the first of some names that a row has; empty if it has none."""
+    return f"{next(filter(None, map(row.get, keys)), '')}"
+
+
+def _lines_before_last_turn(nodes: Mapping[str, Row]) -> set[str]:
+    """Return the uuids of the lines that the last turn follows.
+
+    A step is an answer, which has several lines with one id, or all results of its calls: parallel calls have them in
+    several branches. A parent that is not in the log is a step after the turn before: the log was cut, or goes on.
+    """
+    steps: dict[str, str] = {}
+    callers: dict[str, str] = {}
+    for name, row in nodes.items():
+        steps[name] = _step_of_line(name, row, callers)
+    parents: dict[str, str] = {}
+    last = ""
+    for name, row in nodes.items():
+        parent = _name_in(row, "parentUuid", "logicalParentUuid")
+        if parent not in nodes:
+            parents.setdefault(parent, last)
+        if steps.get(parent) != steps[name]:
+            parents.setdefault(steps[name], parent)
+        if not _kind_of_line(row):
+            last = name
+    path = {""}
+    step = steps.get(last, "")
+    while step not in path:
+        path.add(step)
+        parent = parents.get(step, "")
+        step = steps.get(parent, parent)
+    return {name for name, step in steps.items() if step in path} | {""}
+
+
+def _step_of_line(name: str, row: Row, callers: dict[str, str]) -> str:
+    """Return the step of a line; `callers` has the step of each call so far, by its id."""
+    message = row.get("message")
+    if not isinstance(message, dict):
+        return name
+    step = _name_in(message, "id") or name
+    content = message.get("content")
+    for block in content if isinstance(content, list) else ():
+        if isinstance(block, dict) and block.get("type") == "tool_use":
+            callers[_name_in(block, "id")] = step
+        if isinstance(block, dict) and block.get("type") == "tool_result":
+            step = f"results of {callers.get(_name_in(block, 'tool_use_id'), name)}"
+    return step
+
+
 def _messages_in(row: Row, left_out: Counter[str]) -> list[Row]:
-    """Return the messages of a session, or the one of a line; a line that is no turn is counted."""
+    """Return the messages of a session, or the one of a line."""
     if "mapping" in row:
-        return _current_path(row)
+        return _current_path(row, left_out)
     if "messages" in row:
         return fields.objects_in(row, "messages")
-    if "role" in row or "type" not in row:
-        return [row]
-    if row["type"] in ("user", "assistant") and not any(map(row.get, _NO_TURN)):
+    if row.get("type") in ("user", "assistant") and "role" not in row:
         return [fields.object_in(row, "message")]
-    left_out[f"lines of type {row['type']}"] += 1
-    return []
+    if row.get("type") == "response_item":
+        row = fields.object_in(row, "payload")
+    # Codex's calls and results
+    return [row] if "role" in row else [{"role": "assistant", "content": [row]}]
 
 
-def _current_path(row: Row) -> list[Row]:
+def _current_path(row: Row, left_out: Counter[str]) -> list[Row]:
     """Return the messages of ChatGPT's export, a tree of nodes: from the first to the current one."""
     nodes = dict(fields.object_in(row, "mapping"))
     name = row.get("current_node")
@@ -105,15 +207,21 @@ def _current_path(row: Row) -> list[Row]:
             messages.insert(0, {**author, "content": content.get("parts", content)})
         name = node.get("parent")
         if name is None:
+            others = [node for node in nodes.values() if isinstance(node, dict)]
+            left_out[_BRANCHES] += sum(bool(node.get("message")) for node in others)
             return messages
 
 
 def _turns_in(item: Row, role: str, left_out: Counter[str]) -> Iterator[tuple[str, str]]:
     """Yield role and text of each block of a message, or of a tool's result; blocks without text are counted."""
     content = item.get("content") or []
-    blocks = content if isinstance(content, list) else [content]
-    for call in fields.objects_in(item, "tool_calls", required=False):
-        blocks = [*blocks, {**fields.object_in(call, "function"), "type": "tool_use"}]
+    blocks = list(content) if isinstance(content, list) else [content]
+    blocks += [{"type": field, field: item[field]} for field in _MORE_FIELDS if item.get(field)]
+    calls = fields.objects_in(item, "tool_calls", required=False)
+    calls = [fields.object_in(call, "custom" if "custom" in call else "function") for call in calls]
+    if item.get("function_call"):
+        calls.append(fields.object_in(item, "function_call"))
+    blocks += [{**call, "type": "function_call"} for call in calls]
     for block in blocks:
         if not isinstance(block, dict):
             yield role, fields.text_in({"content": block}, "content")
@@ -121,16 +229,21 @@ def _turns_in(item: Row, role: str, left_out: Counter[str]) -> Iterator[tuple[st
         kind = block.get("type", block.get("content_type"))
         if kind in _TEXTS:
             yield role, fields.text_in(block, "text")
-        elif kind == "tool_use":
-            yield role, _describe_call(fields.text_in(block, "name"), block)
-        elif kind == "tool_result":
-            yield from _turns_in(block, "tool", left_out)
+        elif kind == "refusal":
+            yield role, fields.text_in(block, "refusal")
+        elif kind in _CALLS:
+            yield role, _describe_call(block)
+        elif kind in _RESULTS:
+            content = block.get("content", block.get("output"))
+            yield from _turns_in({"content": content}, "tool", left_out)
         else:
             left_out[f"blocks of type {kind}"] += 1
 
 
-def _describe_call(tool: str, call: Row) -> str:
-    arguments = call.get("input", call.get("arguments"))
+def _describe_call(call: Row) -> str:
+    # Codex's call of the shell has no name
+    tool = fields.any_text_in(call, "name") or f"{call['type']}"
+    arguments: Any = next(filter(None, map(call.get, ("input", "arguments", "action"))), {})
     # those of OpenAI's format are JSON that a model wrote, which may be broken
     if not isinstance(arguments, dict):
         return f"{tool}: {arguments}"
@@ -139,15 +252,19 @@ def _describe_call(tool: str, call: Row) -> str:
 
 def _sessions_source(path: Path) -> Source:
     """Return the sessions of a file, or of all files below a folder."""
-    files = sorted(path.rglob("*.json*")) or [path]
+    files = visible_files(path) if path.is_dir() else [path]
     return local_source(path, files, partial(_session_entries, path, files))
 
 
 def _session_entries(path: Path, files: Iterable[Path], full: set[str]) -> Iterator[Entry]:
     root = path if path.is_dir() else path.parent
+    refuse = partial(fields.refuse_row, error=fields.NoExample)
     for file in files:
         if "test" in full:
             return
+        if path.is_dir() and not is_of_rows(file.name):
+            yield Entry("test", partial(refuse, kind_of_unread(file)), file)
+            continue
         name = file.relative_to(root).as_posix().partition(".json")[0]
         log = []
         try:
@@ -157,9 +274,11 @@ def _session_entries(path: Path, files: Iterable[Path], full: set[str]) -> Itera
                     yield Entry("test", load, file, row.line)
                 else:
                     log.append(row)
+        except EmptyFile:
+            yield Entry("test", partial(refuse, "empty files"), file)
         except DataError as error:
-            refuse = partial(fields.refuse_row, "the file cannot be read", f"{error}")
-            yield Entry("test", refuse, file)
+            problem = partial(fields.refuse_row, "the file cannot be read", f"{error}")
+            yield Entry("test", problem, file)
         if log:
             yield Entry("test", partial(session_example, log, name), file)
 
@@ -173,8 +292,9 @@ def _is_session(row: FileRow) -> bool:
 CORPUS = Corpus(
     name="sessions",
     title="Logs of agents and chats, to be compacted, test only: dataset.path=FILE or FOLDER with JSON lines of role and "
-    "content, Claude Code's logs, OpenAI's messages or ChatGPT's export.",
+    "content, Claude Code's and Codex's logs, OpenAI's messages or ChatGPT's export.",
     licence="yours",
     homepage="",
     release=_sessions_source,
+    holds_code=True,
 )

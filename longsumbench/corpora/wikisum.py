@@ -57,7 +57,7 @@ def _lead_summary(row: Row) -> Sentences:
 
 
 def _tagged_paragraphs(row: Row) -> Iterator[_Paragraph]:
-    listed = fields.list_in(row.get("paragraphs"), "paragraphs")
+    listed = fields.list_in(row, "paragraphs")
     described = [{"text": item} if isinstance(item, str) else item for item in listed]
     for item in fields.objects_in({"paragraphs": described}, "paragraphs"):
         source = fields.optional_in(item, "source")

@@ -20,8 +20,10 @@ from longsumbench.corpora.reading.fields import BadRow, describe_names, id_in, j
 from longsumbench.corpora.reading.row_files import (
     FOLDER,
     LINES,
+    TEXT_ENDINGS,
     format_of,
     parse_rows,
+    texts_by_name,
     texts_in_folder,
 )
 from longsumbench.corpora.reading.store import ReadSplit
@@ -386,7 +388,7 @@ def _list_files(folder: Path, field: str, alone: bool) -> dict[str, Path]:
     """Return name → file of the outputs or references in a folder; `alone`: it has no texts of another field."""
     files = texts_in_folder(folder, field)
     if not files and alone:
-        files = {file.stem: file for file in sorted(folder.glob("*.txt"))}
+        files = texts_by_name(folder)
     if not files:
         problem = ".ref files, nor references/ID.txt"
         if field == "prediction":
@@ -409,6 +411,6 @@ def _last_number(stem: str) -> str:
 
 
 def _text_in_file(file: Path) -> RawText:
-    """Return the running text of a .txt file, or the sentences of a .dec or .ref file."""
+    """Return the running text of a .txt or .md file, or the sentences of a .dec or .ref file."""
     lines = [line.strip() for line in decoded_lines(file)]
-    return "\n".join(lines) if file.suffix == ".txt" else tuple(filter(None, lines))
+    return "\n".join(lines) if file.suffix.lower() in TEXT_ENDINGS else tuple(filter(None, lines))

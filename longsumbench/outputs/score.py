@@ -16,6 +16,7 @@ import pandas as pd
 
 from longsumbench.core import Document, Example, Scored, Scoring, Sentences, bounds_of, check_value
 from longsumbench.corpora.reading.cut_texts import CutTexts, end_of_text
+from longsumbench.corpora.reading.markup import describe_marks, marks_in
 from longsumbench.errors import UsageError, suite_errors
 from longsumbench.formatting import format_count
 from longsumbench.leaderboards.comparability import ROUGE_HEADINGS
@@ -330,6 +331,8 @@ def _find_cut_texts(side: TextTable) -> list[str]:
 
 def _literal_marks(side: TextTable) -> Iterator[str]:
     texts = [text if isinstance(text, str) else "\n".join(text) for text in side.texts]
+    marked = zip(side.ids, map(marks_in, texts), strict=True)
+    yield from describe_marks(marked, len(texts), side.name)
     # Few texts have such a sign at all
     suspects = [row for row, text in enumerate(texts) if "<" in text or "[" in text]
     for mark in (*_SENTENCE_ENDS, *_TAGS):

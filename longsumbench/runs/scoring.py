@@ -18,6 +18,7 @@ from longsumbench.core import (
     registry,
 )
 from longsumbench.corpora.reading.load import Texts, warn_once
+from longsumbench.corpora.reading.markup import describe_marks, marks_in
 from longsumbench.errors import DataError
 from longsumbench.metrics.aggregate import column_means, write_scores
 from longsumbench.metrics.evaluate import (
@@ -74,6 +75,11 @@ def score_run(
     ]
     ranked_by = metrics[1].columns[0] if metrics[1:] else DEFAULT_RANKING_SCORE
     predictions = [[summary.text for summary in summaries] for summaries in outputs]
+    # systems copy those of the texts
+    if "marks" not in texts.facts:
+        marked = [(summary.id, marks_in(summary.text)) for summary in outputs[0]]
+        for problem in describe_marks(marked, len(marked), "outputs"):
+            warn_once(f"{config.model.name}: {problem}")
     examples = scored_examples(config, split, predictions[0])
     asked_for = asked_metrics(config, texts)
     requested = (

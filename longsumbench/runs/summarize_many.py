@@ -13,6 +13,7 @@ from pathlib import Path
 
 from longsumbench import core
 from longsumbench.corpora import own_files
+from longsumbench.corpora.reading.row_files import is_of_rows
 from longsumbench.corpora.reading.rows import can_be_sent, map_in_processes, num_cores
 from longsumbench.errors import DataError, UsageError, naming_path
 from longsumbench.files import BadFile, digest, parse_json, write_atomically
@@ -57,7 +58,7 @@ def summarize_into(
     """
     loader, paths = find_system(system, words, results, "all" if with_evidence else "none")
     files, in_lines = own_files.list_files(paths), output.suffix == ".jsonl"
-    has_rows = any(map(own_files.is_of_rows, files))
+    has_rows = any(map(is_of_rows, files))
     if any(output.absolute().is_relative_to(Path(path).absolute()) for path in paths):
         raise UsageError(
             f"--output {output} is one of the inputs or inside them: choose another place"

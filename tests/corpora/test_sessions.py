@@ -1,5 +1,6 @@
 """Sessions: a turn is a section, whatever the format of the log."""
 
+import json
 import re
 from pathlib import Path
 from typing import Any
@@ -44,11 +45,22 @@ OPENAI = r"""{"messages": [
   {"role": "tool", "tool_call_id": "t1", "content": "3"},
   {"role": "tool", "content": [{"type": "text", "text": "4"}]}]}
 """
+FUNCTION = r"""{"messages": [{"role": "assistant", "content": null, "refusal": "No.", "tool_calls": null,
+  "function_call": {"name": "add", "arguments": "{}"}}, {"role": "function", "content": "3"}]}
+"""
+CODEX = """{"id": "s", "instructions": null}
+{"type": "response_item", "payload": {"type": "message", "role": "user", "content": [{"type": "input_text", "text": "a"}]}}
+{"type": "response_item", "payload": {"type": "reasoning", "summary": []}}
+{"type": "event_msg", "payload": {"type": "user_message", "message": "a"}}
+{"type": "response_item", "payload": {"type": "custom_tool_call", "name": "sh", "input": "ls"}}
+{"type": "function_call", "name": "sh", "arguments": {"command": "ls"}}
+{"type": "function_call_output", "output": "b"}
+"""
 # Of two answers to "a", b and c, the current node d follows the second.
 CHATGPT = """[{"title": "Chat", "current_node": "d", "mapping": {
   "root": {"message": null, "parent": null},
   "a": {"parent": "root", "message": {"author": {"role": "user", "name": null},
-    "content": {"content_type": "multimodal_text", "parts": ["a", {"content_type": "image"}]}}},
+    "content": {"content_type": "multimodal_text", "parts": ["a", null, {"content_type": "image"}]}}},
   "b": {"parent": "a", "message": {"author": {"role": "assistant"}, "content": {"content_type": "text", "parts": ["b"]}}},
   "c": {"parent": "a", "message": {"author": {"role": "assistant"}, "content": {"content_type": "thoughts"}}},
   "d": {"parent": "c", "message": {"author": {"role": "tool", "name": "python"},
@@ -81,13 +93,23 @@ def test_formats_of_a_log_by_hand(tmp_path: Path, stages: ArtifactCache) -> None
         "blocks of type image": 4,
         "blocks of type thinking": 4,
         "lines of type summary": 1,
-        "lines of type user": 2,
+        "lines of subagents": 1,
+        "summaries of compactions": 1,
     }
 
 
 @pytest.mark.parametrize(
     ("text", "turns"),
     [
+        (FUNCTION, [("assistant", (("No.",), ("add: {}",))), ("tool", (("3",),))]),
+        (
+            CODEX,
+            [
+                ("user", (("a",),)),
+                ("assistant", (("sh: ls",), ("sh", "command: ls"))),
+                ("tool", (("b",),)),
+            ],
+        ),
         (OPENAI, [("assistant", (('add: {"a": 1',),)), ("tool", (("3",), ("4",)))]),
         (CHATGPT, [("user", (("a",),)), ("tool", (("42",),))]),
     ],
@@ -95,9 +117,74 @@ def test_formats_of_a_log_by_hand(tmp_path: Path, stages: ArtifactCache) -> None
 def test_exports_by_hand(
     text: str, turns: list[tuple[Any, Any]], tmp_path: Path, stages: ArtifactCache
 ) -> None:
-    """Arguments of OpenAI's calls stay as written; of ChatGPT's tree the way to the current node is read."""
+    """Refusals and all kinds of calls are text, and null is none; of ChatGPT's tree the way to the current node is read."""
     (example,) = read(write_log(tmp_path / "chat.json", text), stages).splits["test"]
     assert [(turn.name, turn.paragraphs) for turn in example.documents[0].sections] == turns
+
+
+def write_line(word: str) -> str:
+    """Return a line of Claude Code's log: "name<parent@id" is a user's text, an answer with a call, or a result."""
+    name, parent, identity = re.fullmatch(r"(\w+)<(\w*)@?(\w*)", word).groups()  # type: ignore[union-attr]
+    kind = {"u": "user", "a": "assistant", "r": "user"}.get(name[0], "system")
+    blocks: list[dict[str, Any]] = [{"type": "text", "text": name}]
+    if name[0] == "a":
+        blocks.append({"type": "tool_use", "id": name, "name": "Bash", "input": {}})
+    elif name[0] == "r":
+        blocks = [{"type": "tool_result", "tool_use_id": identity, "content": name}]
+    parents = {"logicalParentUuid" if name[0] == "s" else "parentUuid": parent or None}
+    message = {"id": identity or None, "role": kind, "content": blocks}
+    return json.dumps({"type": kind, "uuid": name, **parents, "message": message})
+
+
+@pytest.mark.parametrize(
+    ("log", "expected", "num_branches"),
+    [
+        ("u1< a1<u1 u2<a1 a2<u2 u3<a1 a3<u3", "u1 a1 u3 a3", 2),  # an edited request
+        ("u1< a1<u1 u1< a1< u2<a1 u1<", "u1 a1 u2", 0),  # lines written twice
+        # parallel calls of one answer, whose results follow lines about their progress
+        ("u1< a1<u1@m p1<a1 a2<a1@m r1<p1@a1 r2<a2@a2 a3<r1", "u1 a1 a2 r1 r2 a3", 0),
+        ("u1< a1<u1 s1<a1 u2<s1", "u1 a1 u2", 0),  # a compaction
+        ("u1< a1<u1 u2<x a2<u2 u3<x", "u1 a1 u3", 2),  # a parent that is in no line
+        ("u1<u2 a1<u1 u2<a1 a2<a2", "a2", 3),  # a line that follows itself
+        ("u1<u2 a1<u1 u2<a1", "u1 a1 u2", 0),
+    ],
+)
+def test_the_way_to_the_last_turn_is_read(
+    log: str, expected: str, num_branches: int, tmp_path: Path, stages: ArtifactCache
+) -> None:
+    """Of a tree of lines only dead ends are left out: whatever the last turn follows, and its results, is there."""
+    path = write_log(tmp_path / "a.jsonl", "\n".join(map(write_line, log.split())))
+    texts = read(path, stages)
+    (example,) = texts.splits["test"]
+    words = " ".join(example.sentences()).split()
+    assert [word for word in words if word != "Bash"] == expected.split()
+    left_out = texts.facts.get("left_out", {"test": {}})["test"]
+    assert left_out.get("turns of abandoned branches", 0) == num_branches
+
+
+def test_files_without_a_session_are_counted(tmp_path: Path, stages: ArtifactCache) -> None:
+    """A folder is read as tools leave it: other files are counted by their kind, and hidden ones are not."""
+    write_log(tmp_path / "a.jsonl", ASK)
+    files = {
+        "agents/b.jsonl": f'{{"type": "user", "isSidechain": true, "message": {ASK}}}',
+        "title.jsonl": '{"type": "summary", "summary": "Test repaired"}',
+        "user.json": '{"id": "user-1", "email": "a@b"}',
+        "feedback.json": "[]",
+        "chat.html": "<html>",
+        "._a.jsonl": "\0",
+        "__MACOSX/a.jsonl": "\0",
+    }
+    for name, text in files.items():
+        write_log(tmp_path / name, text)
+    texts = read(tmp_path, stages)
+    assert texts.splits["test"].ids == ["a"]
+    assert texts.facts["left_out"]["test"] == {
+        "empty files": 1,
+        "files ending in .html": 1,
+        "files without a session (lines of subagents)": 1,
+        "files without a session (lines of type summary)": 1,
+        "files without a session (lines without a role)": 1,
+    }
 
 
 NO_WAY = ":1: no way from current_node to the first message: "
@@ -110,7 +197,7 @@ BAD = {
     '{"mapping": {"a": {"parent": ["gone"]}}, "current_node": "a"}': f"{NO_WAY}['gone']",
     '{"mapping": {}}': f"{NO_WAY}None",
     '{"role": "user", "content": " "}': ": the session has no turn with text",
-    "": ": the file cannot be read: ",
+    "[": ": the file cannot be read: ",
 }
 
 

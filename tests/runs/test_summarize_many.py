@@ -44,7 +44,7 @@ def test_a_folder_into_a_file_of_json_lines(folder: Path, typed: Typed) -> None:
         f"{row['summary']}\n" == typed("lead", row["file"], "model.length=4")[1] for row in rows
     )
     assert err == [
-        "texts: 1 file with other endings left out",
+        "texts: files ending in .png: 1 left out (picture.png)",
         "out.jsonl: 13 texts summarized, 0 before; read 58 % of the text: length cut 36 words",
     ]
 

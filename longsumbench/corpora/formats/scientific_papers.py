@@ -47,8 +47,8 @@ def _abstract(value: Any) -> Sentences:
 
 
 def _article(row: Row) -> Document:
-    listed = fields.list_in(row.get("sections"), "sections", required=False)
-    names = fields.list_in(row.get("section_names"), "section_names", required=False)
+    listed = fields.list_in(row, "sections", required=False)
+    names = fields.list_in(row, "section_names", required=False)
     sections = []
     for section, name in zip_longest(listed, names[: len(listed)]):
         if text := fields.sentences_in(section, "sections"):

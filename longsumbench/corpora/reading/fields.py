@@ -1,13 +1,14 @@
 """Checks of a row's fields while the row becomes an Example.
 
-They raise BadRow, and so do the readers of rows: a field is missing, is empty, or has the wrong type.
+They raise BadRow, and so do the readers of rows: a field is missing, is empty, or has the wrong type. A field with null
+is an empty text or list, as an empty cell of a table is.
 """
 
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any
+from typing import Any, NoReturn
 
 from longsumbench.core import Document, Row, Section, Sentences
 from longsumbench.errors import DataError
@@ -51,6 +52,10 @@ class BadRow(DataError):
         self.reason = reason
 
 
+class NoExample(BadRow):
+    """A file without an example in a folder of others. It is counted by its kind, the reason, and is no error."""
+
+
 @contextmanager
 def bad_rows_at(path: Path | str, line: int | None = None) -> Iterator[None]:
     """Raise a BadRow as a DataError that names its file and line."""
@@ -60,9 +65,9 @@ def bad_rows_at(path: Path | str, line: int | None = None) -> Iterator[None]:
         raise DataError(f"{problem}", path, line) from problem
 
 
-def refuse_row(reason: str, detail: str) -> tuple[()]:
+def refuse_row(reason: str, detail: str = "", error: type[BadRow] = BadRow) -> NoReturn:
     """Raise BadRow: the reader of a row that is known to be unusable."""
-    raise BadRow(reason, detail)
+    raise error(reason, detail)
 
 
 def describe_names(names: Iterable[str]) -> str:
@@ -86,9 +91,9 @@ def any_text_in(row: Row, field: str) -> str | None:
 def text_in(row: Row, field: str) -> str:
     """Return a required field that holds text, which may be empty."""
     text = any_text_in(row, field)
-    if text is None:
+    if field not in row:
         raise BadRow(f"the field '{field}' is missing", advise_field(row, field))
-    return text
+    return text or ""
 
 
 def words_in(row: Row, field: str) -> str:
@@ -142,7 +147,7 @@ def paragraphs_in(text: str, separator: re.Pattern[str] = _BLANK_LINES) -> Parag
 
 def listed_paragraphs(row: Row, field: str, required: bool = True) -> Paragraphs:
     """Return a field that holds a list of paragraphs, each text or a list of sentences, without empty ones."""
-    listed = list_in(row.get(field), field, required)
+    listed = list_in(row, field, required)
     return tuple(filter(None, (sentences_in(paragraph, field) for paragraph in listed)))
 
 
@@ -176,12 +181,13 @@ def texts_in(row: Row, field: str) -> list[str]:
     return _items_in(row, field, str, "text", required=True)
 
 
-def list_in(value: Any, field: str, required: bool = True) -> list[Any]:
-    """Return a field's value that is a list; an empty list if it is optional and absent."""
-    if value is None and not required:
-        return []
-    if value is None:
+def list_in(row: Row, field: str, required: bool = True) -> list[Any]:
+    """Return a field that holds a list; an empty list if it is optional and absent."""
+    value = row.get(field)
+    if required and field not in row:
         raise BadRow(f"the field '{field}' is missing")
+    if value is None:
+        return []
     if not isinstance(value, list):
         raise BadRow(f"the field '{field}' must be a list, not {json_type(value)}")
     return value
@@ -201,7 +207,7 @@ def object_in(row: Row, field: str) -> Row:
 
 
 def _items_in(row: Row, field: str, kind: type, name: str, required: bool) -> list[Any]:
-    items = list_in(row.get(field), field, required)
+    items = list_in(row, field, required)
     for item in items:
         if not isinstance(item, kind):
             problem = f"must be a list of {name}, not a list with {_json_kind(item)} in it"
@@ -210,8 +216,9 @@ def _items_in(row: Row, field: str, kind: type, name: str, required: bool) -> li
 
 
 def given_field(row: Row, first: str, second: str) -> str:
-    """Return the name of the field that is given, of two that exclude each other."""
-    names = [name for name in (first, second) if row.get(name) is not None]
+    """Return the name of the field that is given, of two that exclude each other; null is given if it is alone."""
+    present = [name for name in (first, second) if name in row]
+    names = [name for name in present if row[name] is not None] or present[:1]
     if len(names) != 1:
         problem = "both given" if names else "missing"
         raise BadRow(

@@ -15,7 +15,12 @@ from longsumbench.corpora.reading.row_files import (
     files_in_folder,
     read_file,
 )
-from longsumbench.corpora.reading.text_files import check_is_file, parts_of, undivided_name
+from longsumbench.corpora.reading.text_files import (
+    check_is_file,
+    list_names,
+    parts_of,
+    undivided_name,
+)
 from longsumbench.errors import DataError, UsageError
 
 ORDER = ("train", "validation", "test")
@@ -24,7 +29,6 @@ SPLITS = {
     **dict.fromkeys(("validation", "val", "dev", "valid"), "validation"),
     "test": "test",
 }
-_MAX_NAMES = 5  # files in a message
 _SPLIT_FILE = re.compile(rf"({'|'.join(SPLITS)})({'|'.join((*ROW_ENDINGS, '.txt'))})(\.gz)?")
 
 
@@ -108,9 +112,8 @@ def _find_splits(path: Path) -> dict[str, Path]:
         expected = "no split files; expected train, validation or test .jsonl, .json, .txt, .csv, .tsv (or .gz) or"
         expected = f"{expected} .parquet, or texts/ID.txt and references/ID.txt"
         names = [file.name for file in sorted(path.iterdir())]
-        contents = f"it has {', '.join(names[:_MAX_NAMES])}{', …' * (len(names) > _MAX_NAMES)}"
         advice = (
-            f"{contents}; rename them, or name one by dataset.path=FILE"
+            f"it has {list_names(names)}; rename them, or name one by dataset.path=FILE"
             if names
             else "the folder is empty"
         )

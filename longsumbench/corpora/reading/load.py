@@ -39,11 +39,13 @@ from longsumbench.core import (
 )
 from longsumbench.core.versions import READING_VERSION
 from longsumbench.corpora.planting.plant import planted_source
-from longsumbench.corpora.reading.fields import BadRow
+from longsumbench.corpora.reading.fields import BadRow, NoExample
 from longsumbench.corpora.reading.files import ORDER, files_source
 from longsumbench.corpora.reading.hub import hub_source
+from longsumbench.corpora.reading.markup import describe_marks
 from longsumbench.corpora.reading.rows import MadeExample, RowOutcome, num_cores, read_rows
 from longsumbench.corpora.reading.store import ReadSplit, SplitWriter
+from longsumbench.corpora.reading.text_files import describe_unread_files
 from longsumbench.corpora.reading.usual_keys import OWN_FIELDS, rename_keys
 from longsumbench.errors import DataError, MissingSplit, UsageError
 from longsumbench.files import digest
@@ -134,9 +136,9 @@ def load_texts(settings: DatasetSettings, stages: ArtifactCache) -> Texts:
     with reading_artifact(folder):
         check_content(folder / "corpus.json")
         texts = _open_splits(settings, corpus, folder)
-    for note in texts.facts.get("read_as", ()):
+    for note in (*texts.facts.get("read_as", ()), *texts.facts.get("unread", ())):
         _note_once(note)
-    for problem in texts.facts.get("cut_references", ()):
+    for problem in (*texts.facts.get("cut_references", ()), *texts.facts.get("marks", ())):
         warn_once(f"{texts.name}: {problem}")
     _report_overlaps(texts, settings.strict is True)
     return texts
@@ -246,6 +248,8 @@ class _Reading:
     writers: dict[str, SplitWriter] = field(default_factory=dict)
     skipped: defaultdict[str, Counter[str]] = field(default_factory=lambda: defaultdict(Counter))
     left_out: defaultdict[str, Counter[str]] = field(default_factory=lambda: defaultdict(Counter))
+    # kind of files without an example → their names
+    unread: defaultdict[str, list[str]] = field(default_factory=lambda: defaultdict(list))
     full: set[str] = field(default_factory=set)
 
     def take(self, entry: Entry, outcome: RowOutcome) -> None:
@@ -274,9 +278,14 @@ class _Reading:
             self.full.add(split)
 
     def _skip(self, entry: Entry, problem: BadRow) -> None:
+        split = entry.split or "any"
+        if isinstance(problem, NoExample):
+            self.left_out[split][problem.reason] += 1
+            self.unread[problem.reason].append(Path(f"{entry.path}").name)
+            return
         if self.settings.strict is not False:
             raise DataError(f"{problem}", entry.path, problem.line or entry.line) from problem
-        self.skipped[entry.split or "any"][problem.reason] += 1
+        self.skipped[split][problem.reason] += 1
 
 
 def _build(corpus: Corpus, settings: DatasetSettings, source: Source, folder: Path) -> None:
@@ -291,7 +300,7 @@ def _build(corpus: Corpus, settings: DatasetSettings, source: Source, folder: Pa
         writer.close()
     skipped = _sorted_counts(reading.skipped)
     num_examples = {split: len(writer) for split, writer in writers.items()}
-    _check_not_empty(settings.name, num_examples, skipped)
+    _check_not_empty(settings.name, num_examples, {**reading.left_out, **skipped})
     facts = {
         "examples": num_examples,
         "skipped": skipped,
@@ -302,11 +311,18 @@ def _build(corpus: Corpus, settings: DatasetSettings, source: Source, folder: Pa
     }
     if reading.left_out:
         facts["left_out"] = _sorted_counts(reading.left_out)
+    if reading.unread:
+        facts["unread"] = describe_unread_files(reading.unread)
     if overlaps := _overlaps(folder, writers):
         facts["overlaps"] = overlaps
     cut_references: list[str] = []
+    marks: list[str] = []
     for split, writer in writers.items():
         cut_references += writer.cut_references.describe(f"references of the {split} split")
+        marks += describe_marks(writer.marked, len(writer), f"examples of the {split} split")
+    # in code they are meant
+    if marks or corpus.holds_code:
+        facts["marks"] = [] if corpus.holds_code else marks
     if cut_references:
         facts["cut_references"] = cut_references
     several = any(writer.multi_document for writer in writers.values())

@@ -6,7 +6,7 @@
     JSON            an array of objects, or one object
     CSV, TSV        columns separated by commas, semicolons or tabs, below a line of their names
     Parquet
-    a folder        `texts/ID.txt` and `references/ID.txt`: a row per id
+    a folder        `texts/ID.txt` and `references/ID.txt`, or texts alone: a row per id; also .md
 
 The ending of a name decides; without a known one, the first line does. A file that was divided is read as a whole.
 """
@@ -18,16 +18,25 @@ import sys
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import suppress
 from functools import partial
+from itertools import chain
 from pathlib import Path
 from typing import NamedTuple, TypeVar
 
 from longsumbench.core import Row
-from longsumbench.corpora.reading.fields import BadRow, bad_rows_at, describe_names
+from longsumbench.corpora.reading.fields import (
+    BadRow,
+    NoExample,
+    bad_rows_at,
+    describe_names,
+    refuse_row,
+)
 from longsumbench.corpora.reading.text_files import (
     as_object,
     check_is_file,
     decoded_lines,
     encoding_of,
+    is_hidden,
+    kind_of_unread,
     lines_of,
     parse_json_text,
     parts_of,
@@ -35,6 +44,7 @@ from longsumbench.corpora.reading.text_files import (
     row_in,
     text_of_file,
     undivided_name,
+    visible_files,
 )
 from longsumbench.corpora.reading.usual_keys import (
     describe_keys,
@@ -59,8 +69,13 @@ _FORMATS = {
 ROW_ENDINGS = tuple(_FORMATS)
 _DELIMITERS = {",": "commas", ";": "semicolons", "\t": "tabs"}
 _PARQUET_ROWS = 1_000  # read together
-_FOLDER_ENDINGS = {"prediction": ".dec", "summary": ".ref"}  # of DUC
+TEXT_ENDINGS = (".txt", ".md", ".markdown")
+_FOLDER_ENDINGS = {"prediction": (".dec",), "summary": (".ref",)}  # of DUC
 csv.field_size_limit(sys.maxsize)  # a value may be a book
+
+
+class EmptyFile(DataError):
+    """A file without a row."""
 
 
 class FileRow(NamedTuple):
@@ -75,6 +90,11 @@ class FileRow(NamedTuple):
     path: Path
     line: int | None
     load: Callable[[], Row]
+
+
+def is_of_rows(file: str) -> bool:
+    """Return True if the name of a file says that it has a text in each row."""
+    return file.lower().removesuffix(".gz").endswith(ROW_ENDINGS)
 
 
 def format_of(path: Path) -> str:
@@ -137,7 +157,7 @@ def read_file(path: Path) -> Iterator[FileRow]:
         empty = False
         yield row
     if empty:
-        raise DataError("the file is empty", path)
+        raise EmptyFile("the file is empty", path)
 
 
 def describe_file(path: Path, fields: Sequence[str]) -> str:
@@ -263,38 +283,65 @@ def _parquet_rows(path: Path) -> Iterator[FileRow]:
 def texts_in_folder(folder: Path, field: str) -> dict[str, Path]:
     """Return name → file of the texts of a field in a folder.
 
-    They are the .txt files of the subfolder with a usual name of the field ("references"), or the files with DUC's
-    ending (.dec for outputs, .ref for references). The result is empty if there are neither.
+    They are the texts of the subfolder with a usual name of the field ("references"), or the files with DUC's ending
+    (.dec for outputs, .ref for references). The result is empty if there are neither.
 
     Raises:
-        DataError: two subfolders could hold the field.
+        DataError: two subfolders could hold the field, or two files have one name.
     """
     names = tuple(sorted(place.name for place in folder.iterdir() if place.is_dir()))
     with bad_rows_at(folder):
         keys = keys_of(names, (field,))
-    ending = ".txt" if field in keys else _FOLDER_ENDINGS.get(field)
-    files = sorted((folder / keys.get(field, "")).glob(f"*{ending}")) if ending else []
-    return {file.name.removesuffix(ending or ""): file for file in files if file.is_file()}
+    endings = TEXT_ENDINGS if field in keys else _FOLDER_ENDINGS.get(field, ())
+    return texts_by_name(folder / keys.get(field, ""), endings)
+
+
+def texts_by_name(folder: Path, endings: Sequence[str] = TEXT_ENDINGS) -> dict[str, Path]:
+    """Return name → file of the texts in a folder, without its subfolders.
+
+    Raises:
+        DataError: two files have one name.
+    """
+    texts: dict[str, Path] = {}
+    for file in visible_files(folder, "*"):
+        if file.suffix.lower() in endings:
+            if file.stem in texts:
+                raise DataError(f"{texts[file.stem].name} has the same name; remove one", file)
+            texts[file.stem] = file
+    return texts
 
 
 def files_in_folder(path: Path) -> list[Path]:
-    """Return the files of a folder of texts and their summaries; empty for another folder or a file."""
-    if not path.is_dir():
+    """Return the files of a folder of texts and their summaries, and those next to them; empty for another folder."""
+    documents, summaries = _pairs_in_folder(path) if path.is_dir() else ({}, {})
+    if not documents:
         return []
-    documents = texts_in_folder(path, "document")
-    return [*documents.values(), *texts_in_folder(path, "summary").values()] if documents else []
+    folders = {text.parent for text in (*documents.values(), *summaries.values())}
+    return list(chain.from_iterable(map(visible_files, sorted(folders))))
+
+
+def _pairs_in_folder(folder: Path) -> tuple[dict[str, Path], dict[str, Path]]:
+    """Return name → file of texts and of summaries; texts need no subfolder if the folder has none, and no rows."""
+    documents, summaries = (texts_in_folder(folder, field) for field in ("document", "summary"))
+    visible = [place for place in folder.iterdir() if not is_hidden(place.name)]
+    if not any(place.is_dir() or is_of_rows(place.name) for place in visible):
+        documents = texts_by_name(folder)
+    return documents, summaries
 
 
 def _folder_rows(folder: Path) -> Iterator[FileRow]:
-    documents, summaries = (texts_in_folder(folder, field) for field in ("document", "summary"))
+    documents, summaries = _pairs_in_folder(folder)
     if alone := sorted(summaries.keys() - documents.keys()):
         raise DataError(
             "a summary without its text; add the text under the same name", summaries[alone[0]]
         )
     for name, file in documents.items():
         yield FileRow(file, None, partial(_row_of_texts, name, file, summaries.get(name)))
+    for file in files_in_folder(folder):
+        if file not in (*documents.values(), *summaries.values()):
+            yield FileRow(file, None, partial(refuse_row, kind_of_unread(file), error=NoExample))
 
 
 def _row_of_texts(name: str, document: Path, summary: Path | None) -> Row:
-    row = {"id": name, "document": text_of_file(document)}
-    return row if summary is None else {**row, "summary": text_of_file(summary)}
+    reference = text_of_file(summary) if summary else None
+    return {"id": name, "document": text_of_file(document), "summary": reference}

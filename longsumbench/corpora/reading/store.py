@@ -15,6 +15,7 @@ from longsumbench.cache.artifacts import check_content, reading_artifact
 from longsumbench.core import Example, count_words
 from longsumbench.corpora.reading.cut_texts import CutTexts, TextEnd, end_of_text
 from longsumbench.corpora.reading.fields import BadRow, check_id
+from longsumbench.corpora.reading.markup import marks_in
 
 # references with as many words do not agree by chance
 _DISTINCTIVE_WORDS = 5
@@ -38,6 +39,7 @@ class StoredExample(NamedTuple):
     multi_document: bool
     queried: bool  # True if it has a query
     reference_ends: tuple[TextEnd, ...] = ()
+    marks: Sequence[str] = ()  # kinds of marks in its texts
     problem: BadRow | None = None  # why it cannot be used
 
 
@@ -88,6 +90,7 @@ def store_example(example: Example, reference_needed: bool) -> StoredExample:
         multi_document=len(example.documents) > 1,
         queried=bool(example.query),
         reference_ends=tuple(map(end_of_text, filter(None, references))),
+        marks=marks_in("\n".join([source, *references])),
         problem=problem,
     )
 
@@ -127,6 +130,9 @@ class SplitWriter:
             "reference": array("Q"),
         }  # of every example
         self.cut_references = CutTexts()
+        self.marked: list[
+            tuple[str, Sequence[str]]
+        ] = []  # ids of examples with marks, and their kinds
         # True if any example has several documents
         self.multi_document = False
         self.queried = False  # True if any example has a query
@@ -160,6 +166,8 @@ class SplitWriter:
         for name, hashes in self.hashes.items():
             hashes.append(example.hashes[name])
         self.cut_references.add(example.id, example.reference_ends)
+        if example.marks:
+            self.marked.append((example.id, example.marks))
         self.multi_document |= example.multi_document
         self.queried |= example.queried
         # the first fields are the columns

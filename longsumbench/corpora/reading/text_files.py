@@ -7,7 +7,7 @@ import json
 import re
 import zlib
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from itertools import chain
 from pathlib import Path
 from typing import Any
@@ -17,10 +17,42 @@ from longsumbench.corpora.reading.fields import BadRow, bad_rows_at, json_type
 from longsumbench.errors import DataError
 from longsumbench.formatting import format_count
 
+_MAX_NAMES = 5  # files in a message
 _PART_NAME = re.compile(r"(.*?)[-_.]?(\d+)[-_]of[-_](\d+)(.*)")
 _NOT_OBJECT = "not a JSON object"
 _NOT_ON_LINE = f"{_NOT_OBJECT} on one line"
 _SURROGATE = re.compile(r"\\u[dD][89a-fA-F]")  # as JSON may write one
+
+
+def is_hidden(name: str) -> bool:
+    """Return True for a hidden file (`.DS_Store`, `._a.txt`), and for the folder that macOS adds to archives."""
+    return name.startswith(".") or name == "__MACOSX"
+
+
+def visible_files(folder: Path, pattern: str = "**/*") -> list[Path]:
+    """Return the files in a folder and its subfolders, or those with another pattern, without hidden ones."""
+    files = []
+    for file in sorted(folder.glob(pattern)):
+        if file.is_file() and not any(map(is_hidden, file.relative_to(folder).parts)):
+            files.append(file)
+    return files
+
+
+def kind_of_unread(file: Path) -> str:
+    """Return the kind of a file that is not read."""
+    return f"files ending in {file.suffix}" if file.suffix else "files without ending"
+
+
+def describe_unread_files(names: Mapping[str, Sequence[str]]) -> list[str]:
+    """Return a line for each kind of files that are not read; `names` has those of each kind."""
+    return [
+        f"{kind}: {len(files):,} left out ({list_names(files)})" for kind, files in names.items()
+    ]
+
+
+def list_names(names: Sequence[str]) -> str:
+    """Format the first names of files for a message."""
+    return f"{', '.join(names[:_MAX_NAMES])}{', …' * (len(names) > _MAX_NAMES)}"
 
 
 def parts_of(path: Path) -> list[Path]:

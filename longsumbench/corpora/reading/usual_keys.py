@@ -64,7 +64,10 @@ def rename_keys(
     rivals = set[str]().union(*map(_rivals, keys))
     names = [name for name in row if name not in keys.values() and _plain(name) not in rivals]
     names_with_value = tuple(name for name in names if row[name] is not None)
-    usual = keys_of(names_with_value, tuple(field for field in fields if field not in rivals))
+    wanted = tuple(field for field in fields if field not in rivals)
+    usual = keys_of(names_with_value, wanted)
+    null_names = tuple(name for name in names if row[name] is None)
+    usual = {**keys_of(null_names, tuple(field for field in wanted if field not in usual)), **usual}
     values = {name: row[name] for name in names if name not in usual.values()}
     values |= {
         _plain(key) if _plain(key) in _SEVERAL else field: row[key] for field, key in usual.items()

@@ -17,8 +17,10 @@ from support.reading import read_texts
 
 from longsumbench.cache.artifacts import ArtifactCache
 from longsumbench.core import Corpus, Example, registry
+from longsumbench.corpora.jsonl import jsonl_example
 from longsumbench.corpora.reading.fields import BadRow
 from longsumbench.corpora.reading.rows import thinned_examples
+from longsumbench.corpora.reading.usual_keys import OWN_FIELDS, rename_keys
 from longsumbench.errors import DataError
 
 Kind = tuple[Corpus, Callable[[str], Row]]
@@ -155,6 +157,19 @@ def test_what_is_read_must_be_text(kind: Kind) -> None:
         if value_at(good, place) is not None and is_read:
             outcomes = [outcome(corpus, changed(good, place, value)) for value in NO_TEXT]
             assert outcomes == [None] * len(NO_TEXT), place
+
+
+def test_null_is_an_empty_value(kind: Kind) -> None:
+    """A field with null is read, or refused, as the field with an empty text or list is; its name may be another."""
+    corpus, row = kind
+    good = row("a")
+    for place in places_in(good):
+        value = value_at(good, place)
+        if isinstance(place[-1], str) and isinstance(value, str | list):
+            empty = outcome(corpus, changed(good, place, type(value)()))
+            assert outcome(corpus, changed(good, place, None)) == empty, place
+    renamed = rename_keys({"ID": "a", "text": "A.", "Abstract": None}, OWN_FIELDS)
+    assert jsonl_example(renamed).references == ((),)
 
 
 def test_bad_rows_of_a_file_are_counted_by_reasons(tmp_path: Path, stages: ArtifactCache) -> None:

@@ -2,6 +2,7 @@
 
 import gzip
 import json
+import logging
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -116,11 +117,38 @@ def test_a_folder_of_pairs_has_a_row_per_name(tmp_path: Path, stages: ArtifactCa
     lines.write_text(as_csv(TEXTS))
     expected = read(lines, stages).fingerprint
     lines.unlink()
-    assert read(tmp_path, stages).fingerprint == expected
+    (tmp_path / "texts" / "b.pdf").write_bytes(b"")
+    (tmp_path / "references" / "b.docx").write_bytes(b"")
+    texts = read(tmp_path, stages)
+    assert texts.fingerprint == expected
+    assert texts.facts["unread"] == [
+        "files ending in .docx: 1 left out (b.docx)",
+        "files ending in .pdf: 1 left out (b.pdf)",
+    ]
     assert len(read_pairs(tmp_path / "decoded", tmp_path).pairs) == len(TEXTS)
     (tmp_path / "texts" / "b.txt").unlink()
     with pytest.raises(DataError, match=r"b\.txt: a summary without its text"):
         read(tmp_path, stages)
+
+
+def test_a_folder_of_texts_alone_is_a_split(
+    tmp_path: Path, stages: ArtifactCache, caplog: pytest.LogCaptureFixture
+) -> None:
+    """Plain text and Markdown are read as they are; other files are counted and named, except hidden ones."""
+    folder = tmp_path / "texts alone"
+    folder.mkdir()
+    caplog.set_level(logging.INFO)
+    for name in ("a.txt", "B.MD", "c.markdown", "d.docx", ".e.txt", "._a.txt", "README"):
+        (folder / name).write_text(f"# {name}. Two.")
+    texts = read(folder, stages)
+    first = [next(iter(example.sentences())) for example in texts.splits["test"]]
+    assert first == ["# B.MD.", "# a.txt.", "# c.markdown."]
+    counts = {"files ending in .docx": 1, "files without ending": 1}
+    assert texts.facts["left_out"] == {"test": counts}
+    assert "files ending in .docx: 1 left out (d.docx)" in caplog.messages
+    (folder / "a.md").write_text("Twice.")
+    with pytest.raises(DataError, match=r"a\.txt: a\.md has the same name"):
+        read(folder, stages)
 
 
 def test_empty_columns_without_a_name_are_left_out(tmp_path: Path) -> None:
