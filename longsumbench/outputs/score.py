@@ -23,7 +23,14 @@ from longsumbench.metrics.aggregate import MEAN_RESAMPLES, MeasureMean, RougeMea
 from longsumbench.metrics.evaluate import RawText, agreement_clause, default_metrics, evaluate
 from longsumbench.metrics.output_facts import OutputFacts, output_warnings
 from longsumbench.metrics.rouge import Rouge
-from longsumbench.outputs.files import PairedTexts, ScoredPair, first_ids, pair_texts, read_pairs
+from longsumbench.outputs.files import (
+    PairedTexts,
+    ScoredPair,
+    first_ids,
+    pair_texts,
+    read_pairs,
+    remove_control_codes,
+)
 from longsumbench.rouge.tokenizer import dropped_share
 from longsumbench.sentences import RULE_NAMES, SPLITTER_NAME, split_for_rouge, split_summary
 from longsumbench.views.tables import Block, terminal
@@ -195,6 +202,9 @@ def score_files(
 
 def _score_pairs(paired: PairedTexts, rouge: Rouge) -> Report:
     """Score texts; what seems wrong with them is reported on stderr, before they are scored."""
+    texts = remove_control_codes({pair.id: pair.prediction for pair in paired.pairs})
+    pairs = [replace(pair, prediction=texts[pair.id]) for pair in paired.pairs]
+    paired = replace(paired, pairs=tuple(pairs))
     # Sentences are split here, not in ROUGE: warnings and signature tell how
     rule = rouge.scoring.sentences
     predictions, references = split_sides(paired.pairs, rule)

@@ -17,6 +17,7 @@ from longsumbench.cache.request_cache import RequestCache
 from longsumbench.core import Decoding, Example, FitContext, Summary, System
 from longsumbench.core.callables import registered_function
 from longsumbench.core.failures import report_failed
+from longsumbench.core.terminal_text import ControlCodes
 from longsumbench.errors import EnvironmentProblem, SuiteError
 from longsumbench.modeling.checkpoints import describe_error
 from longsumbench.modeling.extraction import mean_target_words
@@ -53,13 +54,16 @@ class ForeignSystem(System):
             SuiteError: an example has no output, and `decoding.failed` is "stop". Outputs about the others are kept.
         """
         failed: list[tuple[str, SuiteError]] = []
+        codes = ControlCodes()
         for example, output in zip(examples, self.outputs(examples), strict=True):
             if output.problem:
                 failed.append((example.id, output.problem))
             counts = {"seconds": output.seconds, "failed": int(output.problem is not None)}
             read = None if decoding.keep_inputs == "none" else self.text_of(example)
             if not failed or decoding.failed != "stop":
-                yield Summary(example.id, output.text, counts=counts, read=read)
+                text = codes.remove(example.id, output.text)
+                yield Summary(example.id, text, counts=counts, read=read)
+        codes.report()
         report_failed(failed, decoding.failed)
 
     def outputs(self, examples: Sequence[Example]) -> Iterator[Output]:
