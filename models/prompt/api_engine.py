@@ -133,7 +133,9 @@ class ApiEngine:
             EnvironmentProblem: the server cannot be reached, refuses the key, or fails again and again.
         """
         _check_server_settings(decoding)
-        server = {"server": self._described, "api_version": self._config.api_version}
+        # Of a server that says nothing, another address may be another model.
+        described = self._described or {"base_url": self._config.base_url}
+        server = {"server": described, "api_version": self._config.api_version}
         keys = []
         replies = {}
         for request in requests:
