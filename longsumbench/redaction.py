@@ -12,8 +12,7 @@ from urllib.request import getproxies
 
 # Characters; a shorter key ("EMPTY", "ollama") is a placeholder, which an answer may contain.
 SHORTEST_KEY = 12
-# Characters of a key, and of a proxy's password, that no message has.
-_KEY_PART, _PASSWORD_PART = 6, 4
+_PART = 5  # characters of a key or a proxy's password that no message has in a row
 _keys = set[str]()
 
 # A password in an address, a key in its query, a key that a server shortened.
@@ -45,13 +44,13 @@ def redact(text: str) -> str:
     text = _SECRET.sub("<secret>", text)
     for address in getproxies().values():
         if proxy := _PROXY_PASSWORD.match(address):
-            text = remove_key(text, unquote(proxy[1]), _PASSWORD_PART)
+            text = remove_key(text, unquote(proxy[1]))
     for key in _keys:
         text = remove_key(text, key)
     return text
 
 
-def remove_key(text: str, key: str, shortest: int = _KEY_PART) -> str:
+def remove_key(text: str, key: str, shortest: int = _PART) -> str:
     """Replace each part of a key by "<key>": plain, hexadecimal or Base64, with escapes, and over line ends.
 
     Args:

@@ -141,16 +141,15 @@ class JudgeModel:
                     ]
         if lost := sum(not self._answers[prompt] for prompt in turns):
             _log.warning(
-                f"judge {self.name}: no verdict on {format_count(lost, 'question')} of {len(turns):,} ({self._cause})"
+                f"judge {self.name}: no verdict on {format_count(lost, 'question')} of {len(turns):,}"
             )
 
     def check_verdicts(self) -> None:
         """Raise EnvironmentProblem if none of the questions so far has a verdict."""
         if self._answers and not any(self._answers.values()):
-            count = format_count(len(self._answers), "question")
             with _naming_judge(self.name):
                 raise EnvironmentProblem(
-                    f"no verdict on any of {count} ({self._cause}): choose another model, or correct its settings"
+                    f"no verdict on any question ({self._cause}): choose another model, or correct its settings"
                 )
 
 

@@ -16,7 +16,6 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 from longsumbench.core import Row
-from longsumbench.core.terminal_text import ControlCodes
 from longsumbench.corpora.reading.fields import BadRow, describe_names, id_in, json_type
 from longsumbench.corpora.reading.row_files import (
     FOLDER,
@@ -251,18 +250,6 @@ def _given_texts(side: Any, parse: Callable[[Any], Value]) -> Iterator[tuple[str
 def _references_of(value: Any) -> tuple[RawText, ...]:
     texts = value if isinstance(value, list | tuple) else [value]
     return tuple(_read_text(text, "references") for text in texts)
-
-
-def remove_control_codes(outputs: Mapping[str, RawText]) -> dict[str, RawText]:
-    """Return id → what a screen shows of an output; warn if some have control codes of a terminal."""
-    codes = ControlCodes()
-    texts: dict[str, RawText] = {}
-    for name, output in outputs.items():
-        sentences = [output] if isinstance(output, str) else output
-        removed = [codes.remove(name, sentence) for sentence in sentences]
-        texts[name] = removed[0] if isinstance(output, str) else tuple(removed)
-    codes.report()
-    return texts
 
 
 def first_ids(ids: Sequence[str]) -> str:

@@ -15,6 +15,7 @@ from typing import Any
 import pandas as pd
 
 from longsumbench.core import Document, Example, Scored, Scoring, Sentences, bounds_of, check_value
+from longsumbench.core.terminal_text import remove_control_codes
 from longsumbench.corpora.reading.cut_texts import CutTexts, end_of_text
 from longsumbench.errors import UsageError, suite_errors
 from longsumbench.formatting import format_count
@@ -23,14 +24,7 @@ from longsumbench.metrics.aggregate import MEAN_RESAMPLES, MeasureMean, RougeMea
 from longsumbench.metrics.evaluate import RawText, agreement_clause, default_metrics, evaluate
 from longsumbench.metrics.output_facts import OutputFacts, output_warnings
 from longsumbench.metrics.rouge import Rouge
-from longsumbench.outputs.files import (
-    PairedTexts,
-    ScoredPair,
-    first_ids,
-    pair_texts,
-    read_pairs,
-    remove_control_codes,
-)
+from longsumbench.outputs.files import PairedTexts, ScoredPair, first_ids, pair_texts, read_pairs
 from longsumbench.rouge.tokenizer import dropped_share
 from longsumbench.sentences import RULE_NAMES, SPLITTER_NAME, split_for_rouge, split_summary
 from longsumbench.views.tables import Block, terminal
@@ -202,9 +196,6 @@ def score_files(
 
 def _score_pairs(paired: PairedTexts, rouge: Rouge) -> Report:
     """Score texts; what seems wrong with them is reported on stderr, before they are scored."""
-    texts = remove_control_codes({pair.id: pair.prediction for pair in paired.pairs})
-    pairs = [replace(pair, prediction=texts[pair.id]) for pair in paired.pairs]
-    paired = replace(paired, pairs=tuple(pairs))
     # Sentences are split here, not in ROUGE: warnings and signature tell how
     rule = rouge.scoring.sentences
     predictions, references = split_sides(paired.pairs, rule)
@@ -299,7 +290,7 @@ def split_sides(pairs: Sequence[ScoredPair], rule: str = "suite") -> tuple[TextT
         owners += [pair.id] * len(pair.references)
         references += pair.references
     ids = [pair.id for pair in pairs]
-    predictions = [pair.prediction for pair in pairs]
+    predictions = [*remove_control_codes((pair.id, pair.prediction) for pair in pairs)]
     return (
         _split_side("predictions", ids, predictions, rule),
         _split_side("references", owners, references, rule),

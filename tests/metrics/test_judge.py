@@ -154,7 +154,7 @@ def test_without_a_verdict_nothing_is_zero(monkeypatch: pytest.MonkeyPatch) -> N
     assert verdicts == []
     assert metric.pooled() == {}
     assert len(script.prompts("b")) == 4
-    with pytest.raises(EnvironmentProblem, match="judge b: no verdict on any of 1 question "):
+    with pytest.raises(EnvironmentProblem, match="judge b: no verdict on any question "):
         judge("a", "b").score(SUMMARY, example())
     assert len(script.prompts("b")) == 4
 
@@ -198,7 +198,7 @@ def test_a_request_that_cannot_be_answered_is_asked_later(monkeypatch: pytest.Mo
     refused = answer("", problem=UsageError("HTTP 400: no model.temperature"))
     replies: dict[str, Callable[[Request], Any]] = {"a": lambda request: refused}
     script = use_script(monkeypatch, replies)
-    cause = r"judge a: no verdict on any of 2 questions \(HTTP 400: no score\.judge_settings\.temp"
+    cause = r"judge a: no verdict on any question \(HTTP 400: no score\.judge_settings\.temp"
     with pytest.raises(EnvironmentProblem, match=cause):
         judge("a").score("One.", example())
     assert len(script.asked) == 2
