@@ -8,12 +8,11 @@ Programs write them for spinners, colours and the wrap of words. Moves to other 
 import logging
 import re
 from collections.abc import Iterable, Iterator
-from typing import TypeVar
+from typing import Any
 
 from longsumbench.formatting import format_count
 
 _log = logging.getLogger(__name__)
-_Output = TypeVar("_Output", str, tuple[str, ...])
 
 # What is replaced, in this order, by what.
 _REPLACED = (
@@ -35,10 +34,10 @@ _REPLACED = (
 )
 
 
-def remove_control_codes(outputs: Iterable[tuple[str, _Output]]) -> Iterator[_Output]:
+def remove_control_codes(outputs: Iterable[tuple[str, str | tuple[str, ...]]]) -> Iterator[Any]:
     """Yield what a screen shows of outputs, each with the id of its example; then warn if some had control codes.
 
-    An output may be a list of sentences.
+    An output may be a list of sentences, and then it stays one.
     """
     ids = []
     for name, output in outputs:

@@ -1,5 +1,7 @@
 """Control codes of terminals in outputs: by hand, what a screen shows."""
 
+from typing import Any
+
 import pytest
 
 import longsumbench
@@ -30,7 +32,8 @@ def test_a_screen_shows_the_same(kind: str, log_lines: list[str]) -> None:
 @pytest.mark.parametrize("text", ["a\r\nb\r\n", "â\x80\x9cA plan\x9d \x9bword", "a\tb\x0cc", " x "])
 def test_other_texts_stay(text: str, log_lines: list[str]) -> None:
     """Line ends of Windows, a wrong encoding, tabs and blanks are no control codes of terminals."""
-    assert [*remove_control_codes([("a", text), ("b", (text,))])] == [text, (text,)]
+    outputs: list[tuple[str, Any]] = [("a", text), ("b", (text,))]
+    assert [*remove_control_codes(outputs)] == [text, (text,)]
     assert log_lines == []
 
 
