@@ -224,7 +224,7 @@ class ApiEngine:
             return await self._post(body)
         if status == 400 and "content_filter" in text:
             return FILTERED_REPLY
-        if _TOO_LONG.match(text) and '"choices"' not in text:
+        if '"choices"' not in text and _TOO_LONG.match(text):
             return UsageError(
                 f"{self._address}: a prompt is too long for the model (HTTP {status}: {_quote(text)}): choose a smaller"
                 " model.input_length or model.decode_length"
