@@ -20,6 +20,8 @@ from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
+from longsumbench.redaction import redact
+
 INTERRUPTED = 130
 # torch's messages: on a GPU, of cuBLAS and cuDNN, on a CPU, and for a tensor whose size in bytes exceeds 64 bits; then
 # those of the system, of its loader of libraries and of Arrow.
@@ -46,6 +48,10 @@ class SuiteError(Exception):
     """A problem that the user can act on; shown as one line, never as a traceback."""
 
     exit_code = 1
+
+    def __str__(self) -> str:
+        """Return the message without secrets."""
+        return redact(super().__str__())
 
 
 class PointsFailed(SuiteError):

@@ -17,6 +17,7 @@ from contextlib import contextmanager
 from typing import TextIO, TypeVar
 
 from longsumbench.formatting import escape_line
+from longsumbench.redaction import redact
 
 with warnings.catch_warnings():
     # that this is a notebook, or that it has no widgets
@@ -168,8 +169,8 @@ class LogHandler(logging.Handler):
     """Shows log lines on stderr above the progress bars, with control characters escaped."""
 
     def emit(self, record: logging.LogRecord) -> None:
-        """Show a line."""
-        tqdm.write(escape_line(self.format(record)), file=sys.stderr)
+        """Show a line without secrets."""
+        tqdm.write(escape_line(redact(self.format(record))), file=sys.stderr)
         sys.stderr.flush()
 
 

@@ -40,4 +40,4 @@ def _probe(endpoint: str) -> str | None:
     except urllib.error.URLError as error:
         return str(error.reason)
     except (OSError, ValueError, http.client.HTTPException) as error:
-        return str(error) or type(error).__name__
+        return type(error).__name__  # its text may have a part of a proxy's password

@@ -26,6 +26,7 @@ from longsumbench.errors import INTERRUPTED, PointsFailed, UsageError, did_you_m
 from longsumbench.formatting import escape_line, escape_lines
 from longsumbench.interrupts import sigterm_as_interrupt
 from longsumbench.progress import log_level
+from longsumbench.redaction import redact
 
 # In the order of the help: run, look at results, work with outputs, with texts, with other people
 COMMANDS = (
@@ -125,7 +126,7 @@ def _show_problem(error: Exception, verbose: bool) -> int:
 
     problem = as_reported_error(error)
     if verbose:
-        print(escape_lines("".join(traceback.format_exception(error))), file=sys.stderr)
+        print(escape_lines(redact("".join(traceback.format_exception(error)))), file=sys.stderr)
     # PointsFailed contains a table.
     escaped = escape_lines if isinstance(problem, PointsFailed) else escape_line
     print(escaped(f"longsumbench: {problem}"), file=sys.stderr)

@@ -18,6 +18,7 @@ _ROLE = r"(?:assistant|model|chatbot)"
 _TURN = r"(?:<\|(?:im_start|start|start_header_id|header_start|start_of_role)\|>|<start_of_turn>|<\|turn>|<extra_id_1>)\s*"
 _TURN_END = r"(?:<\|(?:end_header_id|header_end|end_of_role|im_sep)\|>)?"
 _CHANNEL_END = r"(?:[^<\n]*(?=<\|))?"
+_BEFORE_MESSAGE = r"[^<\n]*(?=<\|(?:message|constrain)\|>)"
 # Kind of a mark → its pattern; the first that matches counts. "end" is the end of the text.
 _MARKS = {
     "other_turn": rf"{_TURN}{_OTHER_ROLE}\b{_TURN_END}|<[|｜]{_OTHER_ROLE}(?:_token)?[|｜]>|\[\|{_OTHER_ROLE}\|\]",
@@ -29,16 +30,16 @@ _MARKS = {
     ),
     # gpt-oss, also after a decoder that drops special tokens: "analysisLet me read.assistantfinalA summary."; Gemma
     "answer": (
-        rf"<\|channel\|>\s*final{_CHANNEL_END}|\A\s*final(?=<\|message)|assistantfinal|<\|(?:end|return|call)\|>"
+        rf"<\|channel\|>\s*final{_CHANNEL_END}|\A\s*final{_BEFORE_MESSAGE}|assistantfinal|<\|(?:end|return|call)\|>"
         r"|</?channel\|>"
     ),
     "thinking": (
         rf"<[\w:-]*{_THOUGHT}>|(?-i:\[THINK(?:ING)?\])|◁think▷|<\|(?:begin|start)_?(?:of_?)?{_THOUGHT}\|>"
         rf"|<\|inner_prefix\|>|<unused94>(?:thought)?|<\|channel>(?:thought)?|<\|channel\|>\s*\w*{_CHANNEL_END}"
-        r"|\A\s*(?:analysis|commentary)(?=<\|message)|\A(?-i:(?:analysis|commentary)(?=[A-Z]))"
+        rf"|\A\s*(?:analysis|commentary){_BEFORE_MESSAGE}|\A(?-i:(?:analysis|commentary)(?=[A-Z]))"
         r"|assistant(?:analysis|commentary)"
     ),
-    "message": r"<\|(?:message|constrain)\|>",
+    "message": r"<\|message\|>|<\|constrain\|>\s*[\w/+-]*",
     "special": (
         r"<[|｜](?:begin|start|end|im|header|eo[a-z]|bos|fim|pad|sep|reserved|python_tag)[\w▁]*[|｜]>|</?s>"
         r"|<(?:\w+:)?(?:eos|bos|pad|eot|eod|sop|end_of_\w+|turn\|)>|\[/?INST\]|<</?SYS>>"

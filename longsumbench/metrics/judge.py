@@ -107,6 +107,7 @@ class Judge(core.Metric):
         self._judges[0].ask(filter(None, map(self._points_question, tasks)), device)
         for judge in self._judges:
             judge.ask((self._question(task) for task in tasks), device)
+            judge.check_verdicts()
 
     def score(self, prediction: str, example: Example) -> dict[str, float]:
         """Score one prediction; shares 0–1, `judge_fluency` 1–5, NaN without a verdict or without a text to judge."""

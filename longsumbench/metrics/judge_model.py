@@ -18,7 +18,7 @@ from longsumbench.cache.request_cache import REQUESTS, RequestCache
 from longsumbench.conf import CONF
 from longsumbench.core import Message, registry
 from longsumbench.core.answer_text import split_answer
-from longsumbench.errors import SuiteError, UsageError
+from longsumbench.errors import EnvironmentProblem, SuiteError, UsageError
 from longsumbench.files import BadFile, digest, read_text
 from longsumbench.formatting import format_count
 from longsumbench.modeling.checkpoints import split_revision
@@ -80,6 +80,7 @@ class JudgeModel:
         # of what decides an answer, next to its question
         self.key = digest([version, prompts(), _RETRIES, decisive])
         self._answers: dict[str, str] = {}  # prompt → JSON; empty: no verdict
+        self._cause = "its answers have another format"
         self._stored = RequestCache(user_cache().root / REQUESTS)
 
     def count(self, prompt: str) -> int:
@@ -126,6 +127,8 @@ class JudgeModel:
                         json = text[text.find("{") : text.rfind("}") + 1]
                     if _read(question, json) is None:
                         json = ""
+                    if answer.problem:
+                        self._cause = str(answer.problem)
                     # an answer of another format is asked for again in the same conversation
                     if json or answer.problem or answer.refused or attempt == _RETRIES:
                         prompt = waiting.pop(question.prompt).prompt
@@ -140,6 +143,14 @@ class JudgeModel:
             _log.warning(
                 f"judge {self.name}: no verdict on {format_count(lost, 'question')} of {len(turns):,}"
             )
+
+    def check_verdicts(self) -> None:
+        """Raise EnvironmentProblem if none of the questions so far has a verdict."""
+        if self._answers and not any(self._answers.values()):
+            with _naming_judge(self.name):
+                raise EnvironmentProblem(
+                    f"no verdict on any question ({self._cause}): choose another model, or correct its settings"
+                )
 
 
 @contextmanager

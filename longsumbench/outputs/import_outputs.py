@@ -11,15 +11,18 @@ from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, Self
+from urllib.parse import unquote
 
 from longsumbench import core
 from longsumbench.cache.artifacts import ArtifactCache
+from longsumbench.core.terminal_text import remove_control_codes
 from longsumbench.corpora.reading.load import Texts, load_texts
 from longsumbench.errors import DataError, UsageError, suite_errors
 from longsumbench.files import digest, hash_regular
 from longsumbench.formatting import format_count
 from longsumbench.metrics.evaluate import RawText
 from longsumbench.outputs.files import first_ids, given_outputs, read_outputs
+from longsumbench.redaction import redact
 from longsumbench.runs.overrides import format_overrides
 from longsumbench.runs.pipeline import run_point, score_baselines
 from longsumbench.runs.plan import Point, plan
@@ -120,6 +123,7 @@ def match_outputs(
     if not any(map(_has_reference, split)):
         raise DataError(f"{split_name} has no references{texts.way_to_splits}: nothing to score")
     by_id = read_outputs(outputs.path, split.ids) if outputs.texts is None else outputs.texts
+    by_id = dict(zip(by_id, remove_control_codes(by_id.items()), strict=True))
     # Both kinds of unknown ids are named in one line
     ids, problems = set(split.ids), []
     unknown = [name for name in by_id if name not in ids]
@@ -247,6 +251,9 @@ def plan_import(
         )
     bounds = core.bounds_of(OutputsToImport)
     core.check_value("--variant", outputs.variant, bounds["variant"])
+    origin = unquote(outputs.origin)
+    if redact(origin) != origin:
+        raise UsageError("--from has an address with a password or a key: leave that out")
     core.check_value("--from", outputs.origin, bounds["origin"])
     for word in words:
         key = word.lstrip("+").partition("=")[0]

@@ -15,6 +15,7 @@ from typing import Any
 import pandas as pd
 
 from longsumbench.core import Document, Example, Scored, Scoring, Sentences, bounds_of, check_value
+from longsumbench.core.terminal_text import remove_control_codes
 from longsumbench.corpora.reading.cut_texts import CutTexts, end_of_text
 from longsumbench.corpora.reading.markup import describe_marks, marks_in
 from longsumbench.errors import UsageError, suite_errors
@@ -290,7 +291,7 @@ def split_sides(pairs: Sequence[ScoredPair], rule: str = "suite") -> tuple[TextT
         owners += [pair.id] * len(pair.references)
         references += pair.references
     ids = [pair.id for pair in pairs]
-    predictions = [pair.prediction for pair in pairs]
+    predictions = [*remove_control_codes((pair.id, pair.prediction) for pair in pairs)]
     return (
         _split_side("predictions", ids, predictions, rule),
         _split_side("references", owners, references, rule),

@@ -8,6 +8,7 @@ import traceback
 from longsumbench.cache.artifacts import cache_folder
 from longsumbench.core import registry
 from longsumbench.errors import BrokenPlugin, Bug, SuiteError, as_suite_error
+from longsumbench.redaction import redact
 
 
 def as_reported_error(error: Exception) -> SuiteError:
@@ -28,7 +29,7 @@ def as_reported_error(error: Exception) -> SuiteError:
 
 def _log(error: Exception) -> str:
     """Write a traceback to the cache; return a clause that names the file."""
-    text = "".join(traceback.format_exception(error))
+    text = redact("".join(traceback.format_exception(error)))
     folder = cache_folder() / "logs"
     log = folder / f"{time.strftime('%Y-%m-%d-%H%M%S')}-{os.getpid()}.log"
     try:

@@ -15,6 +15,7 @@ from pathlib import Path
 
 import longsumbench
 from longsumbench.files import write_atomically
+from longsumbench.redaction import redact
 
 _RECORDED_PACKAGES = (
     "torch",
@@ -117,7 +118,7 @@ def constraints() -> str:
         if (name := project_name(package.name)) != "longsumbench":
             origin = json.loads(package.read_text("direct_url.json") or "{}").get("url")
             pin = f"{name}=={package.version}"
-            pins.setdefault(name, f"# {pin} from {origin}" if origin else pin)
+            pins.setdefault(name, f"# {pin} from {redact(origin)}" if origin else pin)
     return "".join(f"{pins[name]}\n" for name in sorted(pins))
 
 

@@ -11,12 +11,14 @@ from abc import abstractmethod
 from collections.abc import Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from inspect import signature
+from itertools import tee
 from typing import Any, NamedTuple
 
 from longsumbench.cache.request_cache import RequestCache
 from longsumbench.core import Decoding, Example, FitContext, Summary, System
 from longsumbench.core.callables import registered_function
 from longsumbench.core.failures import report_failed
+from longsumbench.core.terminal_text import remove_control_codes
 from longsumbench.errors import EnvironmentProblem, SuiteError
 from longsumbench.modeling.checkpoints import describe_error
 from longsumbench.modeling.extraction import mean_target_words
@@ -53,13 +55,15 @@ class ForeignSystem(System):
             SuiteError: an example has no output, and `decoding.failed` is "stop". Outputs about the others are kept.
         """
         failed: list[tuple[str, SuiteError]] = []
-        for example, output in zip(examples, self.outputs(examples), strict=True):
+        pairs, copies = tee(zip(examples, self.outputs(examples), strict=True))
+        texts = remove_control_codes((example.id, output.text) for example, output in copies)
+        for text, (example, output) in zip(texts, pairs, strict=True):
             if output.problem:
                 failed.append((example.id, output.problem))
             counts = {"seconds": output.seconds, "failed": int(output.problem is not None)}
             read = None if decoding.keep_inputs == "none" else self.text_of(example)
             if not failed or decoding.failed != "stop":
-                yield Summary(example.id, output.text, counts=counts, read=read)
+                yield Summary(example.id, text, counts=counts, read=read)
         report_failed(failed, decoding.failed)
 
     def outputs(self, examples: Sequence[Example]) -> Iterator[Output]:

@@ -12,13 +12,17 @@ the cache, `_ask` retries, `_post` sends once, `_fetch` has the deadline.
 """
 
 import asyncio
-import contextlib
+import json
 import logging
 import os
 import random
 import re
+import time
 import weakref
 from collections.abc import Iterator, Sequence
+from contextlib import suppress
+from email.utils import mktime_tz, parsedate_tz
+from functools import cached_property, partial
 from threading import Thread
 from typing import Any
 
@@ -31,9 +35,10 @@ from longsumbench.files import BadFile, digest, parse_json
 from longsumbench.formatting import escape_line
 from longsumbench.modeling.checkpoints import describe_error
 from longsumbench.modeling.tokenizer import load_tokenizer, tokenizer_identity
-from longsumbench.models.prompt.api_reply import FILTERED_REPLY, Reply, Usage, key_remover
+from longsumbench.models.prompt.api_reply import FILTERED_REPLY, ModelList, Reply
 from longsumbench.models.prompt.chat import chat_ids, starts_thinking
 from longsumbench.models.prompt.config import PromptConfig
+from longsumbench.redaction import SHORTEST_KEY, hide_key, redact, remove_key
 
 _log = logging.getLogger(__name__)
 
@@ -50,7 +55,13 @@ _LARGEST_REPLY = 2**23  # bytes
 _WHOLE_PROMPT = 0.8
 _LONGEST_QUOTE = 300  # characters of what a server said
 _WEB_PAGE = re.compile(r"\s*<(?!key>)")
-_TOO_LONG = re.compile(r"context.{0,20}(length|size|window)|prompt is too long", re.IGNORECASE)
+# A limit of requests per minute names lengths, too.
+_TOO_LONG = re.compile(
+    r"(?!.*(?:rate.?limit|per.min|quota|try again)).*?"
+    r"(?:context.{0,20}(?:length|size|window)|(?:prompt|input|message|request).{0,40}too (?:long|large)"
+    r"|too many (?:input |prompt )?tokens|maximum.{0,40}(?:length|tokens)|tokens.{0,40}must be <)",
+    re.IGNORECASE | re.DOTALL,
+)
 # Settings of `decode` that the API does not have.
 _LOCAL = (
     "num_beams",
@@ -61,6 +72,8 @@ _LOCAL = (
     "forced_eos",
     "precision",
 )
+# Without a password or a key, also an encoded one.
+_ADDRESS = re.compile(r"https?://([\w.-]+|\[[\w:.]+\])(:\d+)?(/[\w./~:-]*)?", re.IGNORECASE)
 _OF_CONNECTIONS = re.compile(r"(HTTPS?|ALL|NO)_PROXY|SSL_CERT_(FILE|DIR)", re.IGNORECASE)
 
 
@@ -85,11 +98,13 @@ class ApiEngine:
 
     def __init__(self, config: PromptConfig) -> None:
         _check_address(config)
-        key = _read_key(config.key_variable)
+        key = _read_key(config.key_variable) or ""
+        hide_key(key)
         self._config = config
         self._address = f"model.base_url={config.base_url}"
-        self._has_key = key is not None
-        self._without_key = key_remover(key)
+        self._has_key = bool(key)
+        # An answer may have a word that is a part of the key.
+        self._without_key = partial(remove_key, key=key, shortest=SHORTEST_KEY)
         self.tokenizer = None
         if config.tokenizer:
             self.tokenizer = load_tokenizer(config.tokenizer, of_system=False)
@@ -118,9 +133,9 @@ class ApiEngine:
             EnvironmentProblem: the server cannot be reached, refuses the key, or fails again and again.
         """
         _check_server_settings(decoding)
-        server = {"base_url": self._config.base_url}
-        if self._config.api_version:
-            server["api_version"] = self._config.api_version
+        # Of a server that says nothing, another address may be another model.
+        described = self._described or {"base_url": self._config.base_url}
+        server = {"server": described, "api_version": self._config.api_version}
         keys = []
         replies = {}
         for request in requests:
@@ -137,12 +152,29 @@ class ApiEngine:
                 reply.cancel()
 
     def identity(self) -> dict[str, Any]:
-        """Return the hash of the tokenizer, if there is one; a server does not identify its weights."""
-        return {"tokenizer": tokenizer_identity(self.tokenizer)} if self.tokenizer else {}
+        """Return what the server says of the model, and the hash of the tokenizer, if there is one."""
+        identity: dict[str, Any] = {"server": self._described}
+        if self.tokenizer:
+            identity["tokenizer"] = tokenizer_identity(self.tokenizer)
+        return identity
 
     def facts(self) -> dict[str, Any]:
         """Return the model's name at the server."""
         return {"checkpoint": self._config.checkpoint, "engine": "api"}
+
+    @cached_property
+    def _described(self) -> dict[str, Any]:
+        """What the server says of the model, or said last if it cannot be asked now."""
+        name = str(self._config.checkpoint)
+        key = digest(["models", self._config.base_url, name])
+        models = asyncio.run_coroutine_threadsafe(self._fetch("GET", "models"), self._loop)
+        try:
+            _, text = models.result(_LONGEST_CONNECTING)
+            described = parse_json(text, ModelList).describe(name)
+        except (_Fault, SuiteError, BadFile, TimeoutError):
+            return parse_json(self._cache.get(key) or "{}", dict[str, Any])
+        self._cache.put(key, name, json.dumps(described))
+        return described
 
     async def _reply(self, key: str, body: dict[str, Any]) -> Reply | SuiteError:
         """Return the reply to a request from the cache or from the server, or why there is none."""
@@ -150,7 +182,7 @@ class ApiEngine:
             stored = self._cache.get(key)
             if stored is not None:
                 # With another model.thinking_end, a stored reply may have no text.
-                with contextlib.suppress(_Fault):
+                with suppress(_Fault):
                     return self._parse_reply(self._without_key(stored))
             text = await self._ask(body)
             if isinstance(text, SuiteError):
@@ -184,8 +216,48 @@ class ApiEngine:
         """Send a request once; return the server's JSON, or why it refuses this request."""
         sent = dict(body)
         sent[self._limit] = sent.pop("max_tokens")
+        response, text = await self._fetch("POST", "chat/completions", sent)
+        status = response.status_code
+        if status == 400 and "max_completion_tokens" in text and "max_tokens" in sent:
+            # Newer models of OpenAI refuse the old name, others the new one.
+            self._limit = "max_completion_tokens"
+            return await self._post(body)
+        if status == 400 and "content_filter" in text:
+            return FILTERED_REPLY
+        if '"choices"' not in text and _TOO_LONG.match(text):
+            return UsageError(
+                f"{self._address}: a prompt is too long for the model (HTTP {status}: {_quote(text)}): choose a smaller"
+                " model.input_length or model.decode_length"
+            )
+        if status in _RETRIED or status >= 500:
+            raise _Fault(f"HTTP {status}: {_quote(text)}", _wait_asked_for(response.headers))
+        if status != 200:
+            refusal = self._refusal(status, _quote(text))
+            if status in _OF_REQUEST:
+                return refusal
+            raise refusal
+        self._parse_reply(text)
+        return text
+
+    async def _fetch(
+        self, method: str, path: str, body: dict[str, Any] | None = None
+    ) -> tuple[Any, str]:
+        """Send a request; return the response and its text, without the key.
+
+        Raises:
+            _Fault: the text is too long, or not whole within `model.timeout_seconds`; or the connection fails.
+            EnvironmentProblem: the server is not there.
+        """
+        content = bytearray()
         try:
-            response, text = await self._fetch(sent)
+            async with (
+                asyncio.timeout(self._config.timeout_seconds),
+                self._client.stream(method, path, json=body) as response,
+            ):
+                async for part in response.aiter_bytes():
+                    content += part
+                    if len(content) > _LARGEST_REPLY:
+                        raise _Fault(f"its answer has more than {_LARGEST_REPLY:,} bytes")
         except TimeoutError as error:
             limit = f"{self._config.timeout_seconds:g} seconds"
             raise _Fault(f"no whole answer within {limit}") from error
@@ -195,43 +267,11 @@ class ApiEngine:
             ValueError,
             ExceptionGroup,
         ) as error:
-            problem = self._without_key(describe_error(error))
             connecting = isinstance(error, self._http.ConnectError | self._http.ConnectTimeout)
             if connecting and not self._reached:  # it is not there at all
-                raise self._lasting_error(f"cannot be reached ({problem})") from error
-            raise _Fault(problem) from error
+                raise self._lasting_error(f"cannot be reached ({describe_error(error)})") from error
+            raise _Fault(describe_error(error)) from error
         self._reached = True
-        status = response.status_code
-        if status in _RETRIED or status >= 500:
-            raise _Fault(f"HTTP {status}: {_quote(text)}", _wait_asked_for(response.headers))
-        if status == 400 and "max_completion_tokens" in text and "max_tokens" in sent:
-            # Newer models of OpenAI refuse the old name, others the new one.
-            self._limit = "max_completion_tokens"
-            return await self._post(body)
-        if status == 400 and "content_filter" in text:
-            return FILTERED_REPLY
-        if status != 200:
-            refusal = self._refusal(status, _quote(text))
-            if status in _OF_REQUEST:
-                return refusal
-            raise refusal
-        self._parse_reply(text)
-        return text
-
-    async def _fetch(self, body: dict[str, Any]) -> tuple[Any, str]:
-        """Send a request; return the response and its text, without the key.
-
-        Raises:
-            TimeoutError: the text is not whole within `model.timeout_seconds`.
-            _Fault: the text is too long.
-        """
-        content = bytearray()
-        async with asyncio.timeout(self._config.timeout_seconds):
-            async with self._client.stream("POST", "chat/completions", json=body) as response:
-                async for part in response.aiter_bytes():
-                    content += part
-                    if len(content) > _LARGEST_REPLY:
-                        raise _Fault(f"its answer has more than {_LARGEST_REPLY:,} bytes")
         try:
             text = content.decode(response.charset_encoding or "utf-8", "replace")
         except (LookupError, ValueError):  # an unknown charset, or one of bytes
@@ -278,8 +318,9 @@ class ApiEngine:
 
     def _count_tokens(self, request: Request, reply: Reply) -> tuple[int, int]:
         """Return the tokens of prompt and answer: the server's counts, else the tokenizer's."""
-        usage = reply.usage or Usage()
-        prompt_tokens, output_tokens = usage.prompt_tokens or 0, usage.completion_tokens or 0
+        prompt_count = reply.count_tokens("prompt_tokens")
+        output_count = reply.count_tokens("completion_tokens")
+        prompt_tokens, output_tokens = prompt_count or 0, output_count or 0
         if self.tokenizer:
             num_sent = self.count(request.messages)
             prompt_tokens = prompt_tokens or num_sent
@@ -292,7 +333,7 @@ class ApiEngine:
                     f"counted {prompt_tokens:,} tokens in a prompt of {num_sent:,}: if it cuts prompts, raise its"
                     " context length or choose a smaller model.input_length",
                 )
-        elif None in (usage.prompt_tokens, usage.completion_tokens):
+        elif None in (prompt_count, output_count):
             self._warn_once(
                 "uncounted",
                 "gives no token counts (usage), so token counts and price stay 0: add model.tokenizer to count them",
@@ -326,23 +367,18 @@ class ApiEngine:
                 f" has no model.checkpoint={self._config.checkpoint} {described}: correct model.checkpoint, or the"
                 " address, which usually ends in /v1"
             )
-        elif _TOO_LONG.search(message):
-            problem = (
-                f": a prompt is too long for the model {described}: choose a smaller model.input_length or"
-                " model.decode_length"
-            )
         else:
             problem = f" does not accept a request {described}: correct the settings"
         return UsageError(f"{self._address}{problem}")
 
 
 def _check_address(config: PromptConfig) -> None:
-    """Check that the settings name a server and a model; no message shows a password."""
+    """Check that the settings name a server and a model."""
     if config.base_url is None:
         raise UsageError(
             "model.base_url is missing: give the server's address (http://localhost:8000/v1)"
         )
-    if not re.fullmatch(r"https?://[^/@?]+(/[^?]*)?", config.base_url):
+    if not _ADDRESS.fullmatch(config.base_url):
         raise UsageError(
             "model.base_url is not an address without a password or key, as http://localhost:8000/v1"
         )
@@ -384,7 +420,7 @@ def _quote(text: str) -> str:
     """Return what a server said, on one line."""
     if _WEB_PAGE.match(text):
         return "a web page"
-    return escape_line(" ".join(text.split()))[:_LONGEST_QUOTE] or "no text"
+    return escape_line(redact(" ".join(text.split())))[:_LONGEST_QUOTE] or "no text"
 
 
 def _import_httpx() -> Any:
@@ -420,12 +456,13 @@ def _open_client(http: Any, config: PromptConfig, key: str | None) -> Any:
         return http.AsyncClient(
             base_url=base_url, headers=headers, params=params, timeout=timeout, limits=http.Limits()
         )
-    except (http.InvalidURL, ImportError, OSError, ValueError) as error:  # a proxy, or certificates
+    except (http.InvalidURL, ImportError, OSError, ValueError):
         names = ", ".join(filter(_OF_CONNECTIONS.fullmatch, os.environ))
-        problem = f"{names} in the environment cannot be used ({describe_error(error)})"
+        # The client's error may have a part of a proxy's password.
         raise EnvironmentProblem(
-            f"{problem}: correct or unset it (a SOCKS proxy: pip install socksio)"
-        ) from error
+            f"{names} in the environment cannot be used: correct or unset it (a password: with / as %2F, # as %23; a"
+            " SOCKS proxy: pip install socksio)"
+        ) from None
 
 
 def _run_loop(loop: asyncio.AbstractEventLoop, client: Any) -> None:
@@ -447,8 +484,9 @@ def _check_server_settings(decoding: Decoding) -> None:
 
 
 def _wait_asked_for(headers: Any) -> float | None:
-    """Return the seconds in the header Retry-After; None if it is missing or a date."""
-    try:
-        return max(0.0, float(headers["retry-after"]))
-    except (KeyError, ValueError):
-        return None
+    """Return the seconds in the header Retry-After, or until its date; None without one."""
+    value = headers.get("retry-after", "")
+    with suppress(OverflowError, ValueError):
+        parsed = parsedate_tz(value)
+        return max(0.0, mktime_tz(parsed) - time.time() if parsed else float(value))
+    return None

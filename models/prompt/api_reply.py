@@ -1,15 +1,23 @@
-"""What an OpenAI-compatible server says: the JSON of a reply (`Reply`), and any text without the key (`key_remover`)."""
+"""What an OpenAI-compatible server says: the JSON of a reply (`Reply`), and of its models (`ModelList`)."""
 
-import base64
-import re
-from collections.abc import Callable
 from dataclasses import dataclass
-from functools import partial
 from typing import Annotated, Any
 
 from msgspec import Meta
 
-# Values of `finish_reason`: of an answer that reached its limit.
+# Values of `finish_reason`, in lower case: of a complete answer.
+_COMPLETE = (
+    "stop",
+    "stop_sequence",
+    "eos",
+    "eos_token",
+    "end_turn",
+    "complete",
+    "completed",
+    "tool_calls",
+    "function_call",
+)
+# Of one that reached its limit.
 _CUT = (
     "length",
     "max_tokens",
@@ -39,20 +47,15 @@ _FAILED = (
 )
 # The reply in place of an error about the prompt.
 FILTERED_REPLY = '{"choices": [{"message": {}, "finish_reason": "content_filter"}]}'
-
-# Characters; a shorter key ("EMPTY", "ollama") is a placeholder, which an answer may contain.
-_SHORTEST_SECRET = 12
-# Characters of a key that a pattern spells out: a pattern of a whole token takes seconds to compile.
-_KEY_HEAD = 24
-_ANY_CHARACTER = (
-    r"\\{1,8}(?:u00|x)[0-9a-f]{2}|%(?:25){0,8}[0-9a-f]{2}|&(?:amp;)?#\w{2,9};|\\?/|[!#-\[\]-~]"
-)
+# What a server says of a model that another start or port of it does not change.
+_LASTING = ("root", "owned_by", "meta")
 
 
 @dataclass(frozen=True)
 class _ReplyMessage:
-    content: str | list[dict[str, Any]] | None = None  # the text, or its parts
-    refusal: str | None = None
+    # The text, or its parts.
+    content: str | list[str | dict[str, Any] | None] | dict[str, Any] | None = None
+    refusal: Any = None
     reasoning_content: Any = None  # thinking that the server has separated
     reasoning: Any = None  # another name for it
 
@@ -61,19 +64,19 @@ class _ReplyMessage:
 class Choice:
     """One answer, and why it ended."""
 
-    message: _ReplyMessage
-    finish_reason: str | None = None
+    message: _ReplyMessage | None = None
+    finish_reason: Any = None
     index: int | None = None
 
     @property
     def reason(self) -> str:
         """Why it ended, in lower case."""
-        return (self.finish_reason or "stop").lower()
+        return str(self.finish_reason or "stop").lower()
 
     @property
     def is_cut(self) -> bool:
-        """True if it reached its limit."""
-        return self.reason in _CUT
+        """True if it reached its limit, or has a text with an unknown end."""
+        return self.reason not in _COMPLETE and not self.is_refused
 
     @property
     def has_failed(self) -> bool:
@@ -82,33 +85,28 @@ class Choice:
 
     @property
     def is_refused(self) -> bool:
-        """True if a filter or the model refused it."""
-        return self.reason in _FILTERS or bool(self.message.refusal)
+        """True if a filter or the model refused it, or it has an unknown end and no text."""
+        if self.reason in _FILTERS or (self.message and self.message.refusal):
+            return True
+        return not self.text and self.reason not in _COMPLETE + _CUT
 
     @property
     def text(self) -> str:
         """The text, without separated thinking."""
-        content = self.message.content
-        if not isinstance(content, list):
-            return content or ""
-        texts = []
-        for part in content:
-            if part.get("type") not in ("thinking", "reasoning"):
-                texts.append(str(part.get("text") or ""))
-        return "".join(texts)
+        content = self.message and self.message.content
+        text = ""
+        for part in content if isinstance(content, list) else [content]:
+            if not isinstance(part, dict):
+                text += part or ""
+            elif part.get("type") not in ("thinking", "reasoning"):
+                text += str(part.get("text") or "")
+        return text
 
     @property
     def thinking(self) -> str:
         """The thinking that the server has separated."""
-        return str(self.message.reasoning_content or self.message.reasoning or "")
-
-
-@dataclass(frozen=True)
-class Usage:
-    """The server's counts of tokens; some servers give none."""
-
-    prompt_tokens: int | None = None
-    completion_tokens: int | None = None
+        message = self.message or _ReplyMessage()
+        return str(message.reasoning_content or message.reasoning or "")
 
 
 @dataclass(frozen=True)
@@ -116,39 +114,31 @@ class Reply:
     """The answers to one request."""
 
     choices: Annotated[list[Choice], Meta(min_length=1)]
-    usage: Usage | None = None
+    usage: Any = None  # the server's counts of tokens; some give none
 
     @property
     def choice(self) -> Choice:
         """The first answer, which need not be the first in the list."""
         return min(self.choices, key=lambda choice: choice.index or 0)
 
-
-def key_remover(key: str | None) -> Callable[[str], str]:
-    """Return a function that replaces a key by "<key>" in a text, however it is written there."""
-    if key is None or len(key) < _SHORTEST_SECRET:
-        return str
-    return partial(_key_pattern(key).sub, "<key>")
-
-
-def _key_pattern(key: str) -> re.Pattern[str]:
-    """Return a pattern of a key in any case: plain, hexadecimal or Base64, with the escapes of JSON, URLs and HTML."""
-    raw = key.encode()
-    spellings = [key, raw.hex()]
-    # In Base64, a key looks different after 0, 1 or 2 other bytes, and a few of its characters depend on its neighbours.
-    for shift in range(3):
-        independent = slice(-(-8 * shift // 6), 8 * (shift + len(raw)) // 6)
-        encoded = base64.b64encode(bytes(shift) + raw).decode()[independent]
-        spellings += [encoded, encoded.replace("+", "-").replace("/", "_")]
-    patterns = []
-    for text in spellings:
-        head = "".join(map(_character_pattern, text[:_KEY_HEAD]))
-        num_more = max(0, len(text) - _KEY_HEAD)
-        patterns.append(f"{head}(?:{_ANY_CHARACTER}){{0,{num_more}}}")
-    return re.compile("|".join(patterns), re.IGNORECASE)
+    def count_tokens(self, kind: str) -> int | None:
+        """Return the server's count of "prompt_tokens" or "completion_tokens", if it is one."""
+        try:
+            number = int(float(self.usage[kind]))
+        except (KeyError, OverflowError, TypeError, ValueError):
+            return None
+        return number if number >= 0 else None
 
 
-def _character_pattern(character: str) -> str:
-    code = ord(character)
-    escaped = rf"\\{{1,8}}(?:u00|x){code:02x}|%(?:25){{0,8}}{code:02x}|&(?:amp;)?#(?:0{{0,8}}{code}|x0{{0,8}}{code:x});"
-    return rf"(?:\\{{0,8}}{re.escape(character)}|{escaped})"
+@dataclass(frozen=True)
+class ModelList:
+    """The models of a server."""
+
+    data: list[dict[str, Any]]
+
+    def describe(self, name: str) -> dict[str, Any]:
+        """Return what identifies a model, or the only one, which may have another name."""
+        models = [model for model in self.data if model.get("id") == name] or self.data
+        if len(models) != 1:
+            return {}
+        return {key: models[0][key] for key in _LASTING if models[0].get(key) is not None}

@@ -146,7 +146,7 @@ class CausalCheckpoint:
 
     @cached_property
     def answer_end(self) -> int:
-        """The token that ends an answer: of several, the first that the chat template writes after one.
+        """The token that ends an answer: that of the chat template, else the first one.
 
         Raises:
             UsageError: no token ends an answer.
@@ -155,20 +155,27 @@ class CausalCheckpoint:
             raise UsageError(
                 f"{self.shown_as} has no end token, and answers could not learn to end: add eos_token_id to its config.json"
             )
+        return self.ends[0] if self._turn_end is None else self._turn_end
+
+    @cached_property
+    def _turn_end(self) -> int | None:
+        """The first added token that the chat template writes after an answer; None if there is none."""
         turns: list[Message] = [
             {"role": "user", "content": "a text"},
             {"role": "assistant", "content": "a summary"},
         ]
-        after = chat_text(self.tokenizer, turns, self.config).rpartition("a summary")[2]
-        places = {}
-        for end in self.ends:
-            places[after.find(self.tokenizer.convert_ids_to_tokens(end))] = end
-        places.pop(-1, None)
-        return places[min(places)] if places else self.ends[0]
+        try:
+            text = chat_text(self.tokenizer, turns, self.config, goes_on=False)
+        except UsageError:  # the template takes no answers
+            return None
+        _, answer, end = text.rpartition("a summary")
+        ids = self.tokenizer(end, add_special_tokens=False)["input_ids"] if answer else []
+        added = self.tokenizer.added_tokens_decoder
+        return next((token for token in ids if token in added), None)
 
     @cached_property
     def ends(self) -> list[int]:
-        """The tokens that end an answer: those on the checkpoint's card, else the tokenizer's."""
+        """The tokens that end an answer: those on the checkpoint's card, else the tokenizer's; and the chat template's."""
         end_ids = self.network.generation_config.eos_token_id
         stored_ids = read_config(self.folder).get("eos_token_id")
         if self.folder.is_file():
@@ -179,9 +186,8 @@ class CausalCheckpoint:
         entries = len(self.network.get_output_embeddings().weight)
         for ids in (end_ids, stored_ids):
             checkpoints.check_token_ids("eos_token_id", ids, entries, self.shown_as)
-        if end_ids is None:
-            return []
-        return end_ids if isinstance(end_ids, list) else [end_ids]
+        ends = end_ids if isinstance(end_ids, list) else [end_ids]
+        return [end for end in dict.fromkeys([*ends, self._turn_end]) if end is not None]
 
     @cached_property
     def parameters(self) -> int:

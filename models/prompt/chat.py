@@ -17,8 +17,10 @@ _MOST_COPIES = 10  # times that it may repeat a message
 _NONCHARACTERS = range(0xFDD0, 0xFDF0)  # code points that no text has
 
 
-def chat_text(tokenizer: Any, messages: Sequence[Message], config: PromptConfig) -> str:
-    """Return a prompt as the text that the model continues, with its chat template.
+def chat_text(
+    tokenizer: Any, messages: Sequence[Message], config: PromptConfig, goes_on: bool = True
+) -> str:
+    """Return messages as text with the chat template; it `goes_on` with the beginning of an answer.
 
     Raises:
         UsageError: the tokenizer has no chat template, or the template refuses the messages.
@@ -42,7 +44,7 @@ def chat_text(tokenizer: Any, messages: Sequence[Message], config: PromptConfig)
         with time_limit(_LONGEST_TEMPLATE, problem=endless):
             text: str = tokenizer.apply_chat_template(
                 [dict(message) for message in messages],
-                add_generation_prompt=True,
+                add_generation_prompt=goes_on,
                 tokenize=False,
                 **options,
             )

@@ -164,7 +164,9 @@ class PromptConfig(SystemConfig):
         "of pages: weight of a page, uniform | entropy (more if it is surer) | learned (with training)",
     )
     base_url: Text | None = setting(
-        None, "address of the server of engine=api (http://localhost:8000/v1)"
+        None,
+        "address of the server of engine=api (http://localhost:8000/v1)",
+        decides="nothing",
     )
     key_variable: _Variable = setting(
         "OPENAI_API_KEY", "environment variable that has the key of engine=api", decides="nothing"
@@ -358,9 +360,8 @@ class PromptConfig(SystemConfig):
             )
         foreign_names, advice = _OF_OTHER_ENGINE.get(self.engine, ((), ""))
         for name in foreign_names:
-            value = vars(self)[name]
-            if value is not None:
-                raise UsageError(f"model.{name}={value} is a setting of model.engine={advice}")
+            if vars(self)[name] is not None:
+                raise UsageError(f"model.{name} is a setting of model.engine={advice}")
         if self.engine == "api" and self.chat_template == "none":
             raise UsageError(
                 "model.chat_template=none is a setting of model.engine=transformers: leave it out"

@@ -26,6 +26,8 @@ THOUGHTS = {  # name → a thought
 ANSWERS = {  # what a model writes around the same text
     "gpt-oss": "<|channel|>analysis<|message|>So?<|end|><|start|>assistant<|channel|>final<|message|>{}<|return|>",
     "gpt-oss, first mark lost": "analysis<|message|>So?<|end|><|start|>assistant<|channel|>final<|message|>{}",
+    "gpt-oss with a format": "<|channel|>final <|constrain|>markdown<|message|>{}<|return|>",
+    "gpt-oss with a format, first mark lost": "final<|constrain|> text/markdown <|message|>{}",
     "gpt-oss, all marks lost": "analysisWe sum up.assistantfinal{}",
     "the template began": "Okay, the user wants a summary.\n</think>\n\n{}",
     "a thought in a thought": "<think>Let me read. <think>Again.</think> Done.</think>{}",
@@ -77,6 +79,7 @@ def test_marks_and_wrappers_are_removed(name: str) -> None:
     ("written", "text"),
     [
         ("<think>Let me", ""),
+        ("commentary to=search <|constrain|>json<|message|>{}", ""),
         ("<|channel|>analysis<|message|>Let me", ""),
         ("analysisWe sum up.", ""),
         (f"{TEXT}<think>Let me", TEXT),

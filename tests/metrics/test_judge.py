@@ -131,13 +131,21 @@ def test_another_format_is_asked_for_again(kind: str, monkeypatch: pytest.Monkey
 
 
 def test_without_a_verdict_nothing_is_zero(monkeypatch: pytest.MonkeyPatch) -> None:
-    """After three wrong answers there is no verdict: counted, named, kept, and NaN; other judges keep theirs."""
-    script = use_script(monkeypatch, {"a": judging(ONE), "b": lambda request: "no"})
+    """After three wrong answers there is no verdict: counted, named, kept, and NaN; other judges keep theirs.
+
+    A judge without any verdict is an error.
+    """
+
+    def reply(request: Request) -> Any:
+        return "no" if SUMMARY[-9:] in request.messages[0]["content"] else judging(ONE)(request)
+
+    script = use_script(monkeypatch, {"a": judging(ONE), "b": reply})
     metric = judge("a", "b")
     lines: list[str] = []
     with listening(lines.append):
+        metric.prepare([(SUMMARY, example()), ("One. Two. Three.", example())])
         scores, verdicts = metric.judge_sentences(SUMMARY, example())
-    assert "judge b: no verdict on 1 question of 1" in "\n".join(lines)
+    assert "judge b: no verdict on 1 question of 2" in "\n".join(lines)
     assert [scores[name] for name in metric.columns] == pytest.approx(
         [math.nan] * 3 + [1 / 3], nan_ok=True
     )
@@ -145,9 +153,10 @@ def test_without_a_verdict_nothing_is_zero(monkeypatch: pytest.MonkeyPatch) -> N
     assert math.isnan(scores["judge_same"])
     assert verdicts == []
     assert metric.pooled() == {}
-    assert len(script.prompts("b")) == 3
-    judge("a", "b").score(SUMMARY, example())
-    assert len(script.prompts("b")) == 3
+    assert len(script.prompts("b")) == 4
+    with pytest.raises(EnvironmentProblem, match="judge b: no verdict on any question "):
+        judge("a", "b").score(SUMMARY, example())
+    assert len(script.prompts("b")) == 4
 
 
 def test_without_key_points_only_the_fluency_is_known(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -186,10 +195,12 @@ def test_what_was_answered_is_not_asked_again(monkeypatch: pytest.MonkeyPatch) -
 
 def test_a_request_that_cannot_be_answered_is_asked_later(monkeypatch: pytest.MonkeyPatch) -> None:
     """A server that refuses a request gives no verdict, and is asked again at the next scoring, not before."""
-    refused = answer("", problem=EnvironmentProblem("no"))
+    refused = answer("", problem=UsageError("HTTP 400: no model.temperature"))
     replies: dict[str, Callable[[Request], Any]] = {"a": lambda request: refused}
     script = use_script(monkeypatch, replies)
-    assert judge("a").score("One.", example())["judge_missing"] == 1
+    cause = r"judge a: no verdict on any question \(HTTP 400: no score\.judge_settings\.temp"
+    with pytest.raises(EnvironmentProblem, match=cause):
+        judge("a").score("One.", example())
     assert len(script.asked) == 2
     replies["a"] = judging({number: [] for number in range(1, 5)})
     assert judge("a").score("One.", example())["judge_recall"] == 0

@@ -14,7 +14,7 @@ from support.toys import write_jsonl
 
 import longsumbench
 from longsumbench.cli.main import main
-from longsumbench.errors import DataError
+from longsumbench.errors import DataError, UsageError
 from longsumbench.runs.predictions import read_summaries
 from longsumbench.runs.record import ImportedOutputs, RunRecord
 from longsumbench.runs.results import Results
@@ -228,6 +228,13 @@ def test_outputs_may_be_a_dictionary(toy: Path, held_out: Path) -> None:
     settings |= {"results_dir": toy.parent / "results", "baselines": False}
     from_file = longsumbench.import_outputs(held_out, **settings)
     assert longsumbench.import_outputs(outputs, **settings).run_id == from_file.run_id
+    bold = {
+        name: f"\x1b[1m{text}\x1b[0m" for name, text in outputs.items()
+    }  # as a terminal shows it
+    assert longsumbench.import_outputs(bold, **settings).run_id == from_file.run_id
+    for origin in ("https://me:secret@host/a", "https%3A//host/a?token=secret"):
+        with pytest.raises(UsageError, match=r"^--from has an address with a password or a key"):
+            longsumbench.import_outputs(outputs, **settings, origin=origin)
     assert main(list(from_file.command[1:])) == 0
     assert len(folders_of(toy)) == 1
     with pytest.raises(DataError, match="must be text"):

@@ -44,6 +44,7 @@ class ApiServer:
         fault: number of a request, from 0 → its fault: one of `PASSING_FAULTS`, "slow" (no answer), (status, body),
             an iterable of bytes, which are sent instead of a reply with its headers, or None.
         reply: what replaces parts of the JSON of a good answer.
+        models: what it says of its models; None: nothing.
         held: number of a request → True if its answer waits until `released` is set.
         bodies: the JSON of all requests.
         keys: their headers "Authorization".
@@ -57,6 +58,7 @@ class ApiServer:
     answer: Callable[[Sequence[Message]], str] = last_words
     fault: Callable[[int], Any] = lambda number: None
     reply: Callable[[dict[str, Any]], dict[str, Any]] = lambda body: {}
+    models: dict[str, Any] | None = None
     held: Callable[[int], bool] = lambda number: False
     released: threading.Event = field(default_factory=threading.Event)
     bodies: list[dict[str, Any]] = field(default_factory=list)
@@ -101,6 +103,10 @@ class ApiServer:
 
 class _Handler(QuietHandler):
     state: ApiServer
+
+    def do_GET(self) -> None:
+        known = self.state.models is not None and self.path.endswith("/models")
+        self._send(200 if known else 404, json.dumps(self.state.models))
 
     def do_POST(self) -> None:
         body = json.loads(self.rfile.read(int(self.headers["content-length"])))

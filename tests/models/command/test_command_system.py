@@ -60,6 +60,7 @@ def test_foreign_programs_write_summaries() -> None:
     assert written("awk 'END {print NR, \"lines\"}'") == "8 lines"
     code = "import sys; print(len(sys.stdin.read().split()), sys.argv[1])"
     assert written(f"'{sys.executable}' -c '{code}' {{words}}", length="12") == "8 12"
+    assert written(r"printf 'reading\rA \033[1mplan.\033[0m\033[K'") == "A plan."
 
 
 FAILING = {

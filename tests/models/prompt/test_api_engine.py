@@ -1,6 +1,5 @@
 """A language model behind a server: faults, limits, refusals, keys, and the request cache."""
 
-import base64
 import gzip
 import json
 import sys
@@ -8,6 +7,7 @@ import threading
 import time
 import zlib
 from collections.abc import Callable, Iterable, Iterator
+from email.utils import formatdate
 from itertools import chain, repeat
 from pathlib import Path
 from typing import Any
@@ -28,6 +28,7 @@ from support.waiting import wait_until
 from longsumbench.cache.request_cache import REQUESTS, RequestCache
 from longsumbench.core import Answer, Decoding
 from longsumbench.errors import EnvironmentProblem, SuiteError, UsageError
+from longsumbench.models.prompt import api_engine
 
 UNUSABLE = (
     "http://[::x/v1",
@@ -185,12 +186,25 @@ def test_further_fields_are_sent_and_decide_the_answer() -> None:
             },
             Answer("Two.", True, False, 3, 2),
         ),
+        ({"message": {"content": ["One. ", None, "Two."]}}, Answer("One. Two.", True, False, 3, 2)),
+        ({"message": {"content": "T"}, "finish_reason": "EOS"}, Answer("T", True, False, 3, 2)),
+        *(
+            ({"message": message, "finish_reason": reason}, Answer(text, not text, not text, 3, 2))
+            for reason in ("SPII", "pause_turn", 7)
+            for message, text in (({"content": "The comm"}, "The comm"), ({"content": []}, ""))
+        ),
+        ({"message": None, "finish_reason": "content_filter"}, Answer("", True, True, 3, 2)),
+        ({"message": None, "finish_reason": "OTHER"}, Answer("", True, True, 3, 2)),
+        ({"message": None, "finish_reason": "length"}, Answer("", False, False, 3, 2)),
     ],
 )
 def test_length_stops_refusals_and_thinking_are_distinguished(
     choice: dict[str, Any], answer: Answer
 ) -> None:
-    """An answer says if it stopped at its limit or was refused; separated thinking and parts of a text are joined."""
+    """An answer says if it stopped at its limit or was refused; separated thinking and parts of a text are joined.
+
+    After an unknown end, a text is not complete, and no text is a refusal.
+    """
     with api_server(reply=lambda body: {"choices": [choice]}) as server:
         assert ask(open_api(server.base_url), [0]) == [answer]
 
@@ -203,6 +217,23 @@ def test_tokens_are_counted_where_the_server_does_not() -> None:
     assert answer.prompt_tokens == engine.count(question(0).messages) > 20
     tokenizer: Any = engine.tokenizer
     assert answer.output_tokens == len(tokenizer("text 0", add_special_tokens=False)["input_ids"])
+
+
+@pytest.mark.parametrize(
+    ("usage", "counts"),
+    [
+        ({"prompt_tokens": 12.0, "completion_tokens": "9"}, (12, 9)),
+        ({"prompt_tokens": None, "completion_tokens": -1}, (0, 0)),
+        ({"prompt_tokens": "NaN", "completion_tokens": []}, (0, 0)),
+        ({}, (0, 0)),
+        ("none", (0, 0)),
+    ],
+)
+def test_counts_of_any_form_cost_no_answer(usage: Any, counts: tuple[int, int]) -> None:
+    """Whole numbers count in each notation; what is no count is unknown."""
+    with api_server(reply=lambda body: {"usage": usage}) as server:
+        (answer,) = ask(open_api(server.base_url), [0])
+    assert (answer.text, answer.prompt_tokens, answer.output_tokens) == ("text 0", *counts)
 
 
 def test_a_server_that_cuts_prompts_is_reported(log_lines: list[str]) -> None:
@@ -287,34 +318,6 @@ def test_a_placeholder_for_a_key_stays_in_answers(monkeypatch: pytest.MonkeyPatc
         assert texts(ask(open_api(server.base_url), [0])) == ["text 0"]
 
 
-SPELLINGS: dict[str, Callable[[str], str]] = {  # how a server may write a key
-    "JSON, in part": lambda key: "".join(
-        f"\\u{ord(sign):04X}" if sign in "sk1" else sign for sign in key
-    ),
-    "JSON in JSON": lambda key: "".join(f"\\\\u{ord(sign):04x}" for sign in key),
-    "percent, twice": lambda key: key.replace("-", "%252D").replace("/", "%252f"),
-    "Base64 of user and key": lambda key: base64.urlsafe_b64encode(f"ab:{key}\n".encode()).decode(),
-}
-
-
-@pytest.mark.parametrize("key", [KEY, "sk-proj/1+2_" + "aZ3" * 40])
-@pytest.mark.parametrize("spelling", SPELLINGS)
-def test_a_key_is_removed_however_it_is_written(
-    spelling: str, key: str, request_cache: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """Answers, the cache and errors have "<key>" in the place of a key in any case and with any escapes."""
-    monkeypatch.setenv(KEY_VARIABLE, key)
-    written = SPELLINGS[spelling](key)
-    body = f'{{"choices": [{{"message": {{"content": "The \\"{written}\\" was sent."}}}}]}}'
-    with api_server(fault=lambda number: (200, body)) as server:
-        assert "<key>" in ask(open_api(server.base_url), [0])[0].text
-        server.fault = lambda number: (500, f"refused: {written}")
-        error = str(error_of(server.base_url, checkpoint="other", retries=0))
-    assert "<key>" in error
-    for stored in (error, request_cache.read_bytes().decode("latin-1")):
-        assert written.lower() not in stored.lower()
-
-
 def test_a_key_in_several_parts_is_removed(monkeypatch: pytest.MonkeyPatch) -> None:
     """Parts of a text that make the key together do not bring it back."""
     monkeypatch.setenv(KEY_VARIABLE, KEY)
@@ -349,6 +352,58 @@ def test_errors_of_the_server_name_what_to_correct(monkeypatch: pytest.MonkeyPat
     assert [failing(401, "").exit_code, too_long.exit_code, page.exit_code] == [4, 2, 4]
 
 
+TOO_LONG = {
+    "the context window is full. Please reduce the input size": 500,
+    "prompt is too long: 200348 tokens > 200000 maximum": 429,
+    "Requested token count exceeds the model's maximum context length of 4096 tokens.": 404,
+    "The input token count (9000) exceeds the maximum number of tokens allowed (4096).": 200,
+}
+
+
+@pytest.mark.parametrize("words", TOO_LONG)
+def test_a_prompt_that_is_too_long_is_known_by_its_words(words: str) -> None:
+    """Whatever its status, it is not asked again, and the line says what to change; other answers are good."""
+    error = failing(TOO_LONG[words], json.dumps({"error": {"message": words}}))
+    assert isinstance(error, UsageError)
+    assert "a prompt is too long" in str(error)
+    assert "same command" not in str(error)
+
+
+def test_a_limit_of_tokens_per_minute_passes() -> None:
+    """It names lengths, too, and is asked again."""
+    busy = (429, "Rate limit reached: reduce the prompt length or the maximum tokens, or try again")
+    with api_server(fault=lambda number: None if number else busy) as server:
+        assert texts(ask(open_api(server.base_url), [0])) == ["text 0"]
+
+
+@pytest.mark.parametrize("date", [True, False])
+def test_the_server_sets_the_wait(date: bool, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Retry-After is a number of seconds or a date; a date in the past and odd values do not wait."""
+    wait = api_engine._wait_asked_for
+    later = formatdate(time.time() + 30, usegmt=True) if date else "30"
+    assert wait({"retry-after": later}) == pytest.approx(30, abs=2)
+    for value, seconds in ((formatdate(0), 0), ("-3", 0), ("soon", None), ("9 May 99999", None)):
+        assert wait({"retry-after": value}) == seconds
+    assert wait({}) is None
+
+
+MODELS = {"data": [{"id": "tiny", "root": "me/tiny", "created": 1}, {"id": "other", "root": "b"}]}
+
+
+def test_another_address_is_the_same_model(request_cache: Path) -> None:
+    """What a server says of the model identifies it, not its address or the time; said last, it stays known."""
+    identities = []
+    for models in (MODELS, {"data": [{"id": "tiny", "root": "me/tiny"}]}, {"data": [{"root": 5}]}):
+        with api_server(models=models) as server:
+            engine = open_api(server.base_url)
+            ask(engine, [0])
+            identities.append(engine.identity())
+        assert open_api(server.base_url).identity() == identities[-1]
+    assert identities[0] == identities[1] == {"server": {"root": "me/tiny"}}
+    assert identities[2] != identities[0]
+    assert stored_answers(request_cache) == 3 + 2  # of the models, and of the question
+
+
 def test_a_server_that_is_not_there_is_named_at_once() -> None:
     """Where no server answers, one line says so at once, without retries."""
     with api_server() as server:
@@ -369,7 +424,21 @@ def test_a_server_that_always_fails_is_asked_as_often_as_retries_say(fault: str)
 
 
 @pytest.mark.parametrize(
-    "address", [None, "localhost:8000/v1", "http://a:secret@b/v1", "http://b/v1?key=a", *UNUSABLE]
+    "address",
+    [
+        None,
+        "localhost:8000/v1",
+        "http://a:secret@b/v1",
+        "http://a:sec/ret@b/v1",
+        "http://a:secret#@b/v1",
+        "http://a%3Asecret%2540b/v1",
+        "http://a:secret&#64;b/v1",
+        "http://a:secret＠b/v1",
+        "http://b/v1?key=secret",
+        "http://b/v1%3Fkey=secret",
+        "http://b/v1#secret",
+        *UNUSABLE,
+    ],
 )
 def test_an_address_that_cannot_be_used_is_refused(address: str | None) -> None:
     """One that is missing, has no scheme, a password, a key or no valid host; the message shows no password."""
@@ -476,6 +545,9 @@ def test_the_charset_of_an_answer(charset: str) -> None:
     ("variable", "value"),
     [
         ("ALL_PROXY", "socks5://127.0.0.1:1"),
+        ("HTTPS_PROXY", "http://me:sec/ret@127.0.0.1:1"),
+        ("HTTP_PROXY", "http://me:sec#ret@127.0.0.1:1"),
+        ("ALL_PROXY", "secret://me:secret@127.0.0.1:1"),
         ("SSL_CERT_FILE", __file__),
     ],
 )
@@ -490,4 +562,4 @@ def test_an_environment_that_cannot_be_used_is_named(
     ) as caught:
         open_api("http://127.0.0.1:9/v1")
     assert "\n" not in str(caught.value)
-    assert "password" not in str(caught.value)
+    assert "sec" not in str(caught.value)

@@ -290,7 +290,7 @@ def test_a_query_that_is_missing_is_named() -> None:
     ("settings", "problem"),
     [
         ({"engine": "api"}, "model.reading=beginning counts tokens: add model.tokenizer="),
-        ({"base_url": "http://x"}, "model.base_url=http://x is a setting of model.engine=api"),
+        ({"base_url": "http://x"}, "model.base_url is a setting of model.engine=api"),
         ({**API, "output_price": 1.0}, "model.input_price and model.output_price go together"),
         (
             {**API, "reading": "whole", "input_length": 9, "tokenizer": None},

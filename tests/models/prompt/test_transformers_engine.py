@@ -283,3 +283,24 @@ def test_a_template_that_fails_or_never_ends(
     opened = engine(write_causal(tmp_path / "odd", template=template))
     with pytest.raises(UsageError, match=message):
         opened.count(REQUESTS[0].messages)
+
+
+TURNS = "{% for message in messages %}{{ message.role }}\n{{ message.content | trim }}"
+ENDINGS = {  # a chat template → the token that it writes after an answer
+    "its own": (TURNS + "<unk>\n{% endfor %}", "<unk>"),
+    "after a word": (TURNS + " end<pad></s>{% endfor %}", "<pad>"),
+    "none": (TURNS + "\n{% endfor %}", None),
+    "plain text": (TURNS + "<|end|>\n{% endfor %}", None),
+    "no answers": ("<unk>{{ messages[0].content }}", None),
+    "refused": ("{{ 1 / (2 - messages | length) }}<unk>", None),
+}
+
+
+@pytest.mark.parametrize("kind", ENDINGS)
+def test_an_answer_ends_where_the_template_ends_a_turn(kind: str, tmp_path: Path) -> None:
+    """Generation stops at that token, too, although the card lists only `</s>`; it is the end that is learned."""
+    template, token = ENDINGS[kind]
+    opened = engine(write_causal(tmp_path / "odd", template=template))
+    ends = ["</s>", *filter(None, [token])]
+    assert opened.ends == opened.tokenizer.convert_tokens_to_ids(ends)
+    assert opened.answer_end == opened.ends[-1]

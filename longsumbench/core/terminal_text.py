@@ -1,0 +1,58 @@
+r"""Control codes of terminals in outputs: what a screen shows is what counts.
+
+    "loading\rA plan.\x1b[1m Agreed.\x1b[0m"  --remove_control_codes-->  "A plan. Agreed."
+
+Programs write them for spinners, colours and the wrap of words. Moves to other lines have no effect.
+"""
+
+import logging
+import re
+from collections.abc import Iterable, Iterator
+from typing import Any
+
+from longsumbench.formatting import format_count
+
+_log = logging.getLogger(__name__)
+
+# What is replaced, in this order, by what.
+_REPLACED = (
+    # The short form of an escape; texts in a wrong encoding have the same character.
+    (r"\x9b(?=[0-?]+[@-~]|[mK])", "\x1b["),
+    # Links and titles; colours and modes; fonts; codes that show nothing.
+    (
+        r"\x1b[]PX^_][^\x07\x1b]*(?:\x07|\x1b\\)?|\x1b\[[0-?]*[hlm]|\x1b[ -/]+[0-~]|[\x00-\x07\x0e-\x1a\x7f]",
+        "",
+    ),
+    # Half a word at the end of a line, which is erased and written again on the next one.
+    (r"(?<!\S)\S*\x1b\[\d*D\x1b\[0?K\r?\n", ""),
+    # Back to the beginning of the line, and what is overwritten there; back by one character.
+    (r"\x1b\[(?:1?G|2K)", "\r"),
+    (r"(?<![^\n])[^\n]*\r(?=[^\r\n])", ""),
+    (r"[^\n\b]\x08", ""),
+    (r"\x1b\[\d*C", " "),
+    (r"\x1b\[[0-?]*[ -/]*[@-~]|\x1b.?|\x08", ""),
+)
+
+
+def remove_control_codes(outputs: Iterable[tuple[str, str | tuple[str, ...]]]) -> Iterator[Any]:
+    """Yield what a screen shows of outputs, each with the id of its example; then warn if some had control codes.
+
+    An output may be a list of sentences, and then it stays one.
+    """
+    ids = []
+    for name, output in outputs:
+        shown = _show_text(output) if isinstance(output, str) else tuple(map(_show_text, output))
+        if shown != output:
+            ids.append(name)
+        yield shown
+    if ids:
+        count = format_count(len(ids), "output")
+        _log.warning(
+            f"{count} had control codes of a terminal, first '{ids[0]}': scored is what a screen shows"
+        )
+
+
+def _show_text(text: str) -> str:
+    for pattern, replacement in _REPLACED:
+        text = re.sub(pattern, replacement, text)
+    return text
