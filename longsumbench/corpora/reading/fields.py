@@ -157,7 +157,8 @@ def section_in(item: Row, name: str) -> Section:
     if given_field(item, "paragraphs", "text") == "text":
         return text_section(text_in(item, "text"), heading)
     paragraphs = listed_paragraphs(item, "paragraphs")
-    texts = [text if isinstance(text, str) else " ".join(text) for text in item["paragraphs"]]
+    listed = list_in(item, "paragraphs")
+    texts = [text if isinstance(text, str) else " ".join(text) for text in listed]
     return Section.written(heading, paragraphs, "\n\n".join(filter(str.strip, texts)))
 
 
