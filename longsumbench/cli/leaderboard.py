@@ -5,7 +5,14 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from longsumbench.cli.parser import RESULTS_DIR, Argument, Command, output_file, results_of
+from longsumbench.cli.parser import (
+    RESULTS_DIR,
+    Argument,
+    Command,
+    output_file,
+    results_of,
+    split_names,
+)
 from longsumbench.errors import DataError, UsageError
 from longsumbench.formatting import print_text
 
@@ -85,7 +92,7 @@ def _execute(options: Namespace) -> None:
         print_text(*_matrix(options, results))
         return
     names = find_datasets(results, options.dataset)
-    columns = [name.strip() for name in (options.columns or "").split(",") if name.strip()]
+    columns = split_names(options.columns)
     if columns:
         records: list[RunRecord] = []
         for name in names:

@@ -15,8 +15,9 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+from longsumbench.arguments import public_function
 from longsumbench.core import Evidence, Example, Summary, Verdicts, count_words, describe_reading
-from longsumbench.errors import UsageError, did_you_mean, suite_errors
+from longsumbench.errors import UsageError, did_you_mean
 from longsumbench.formatting import format_count
 from longsumbench.leaderboards.comparability import ROUGE_HEADINGS, heading_of
 from longsumbench.leaderboards.seed_groups import unit_factor
@@ -272,7 +273,7 @@ def _facts_of(inspection: Inspection) -> dict[str, str | None]:
     }
 
 
-@suite_errors()
+@public_function
 def inspect(
     run: str | Path | RunRecord, example: str | int, results_dir: str | Path = "results"
 ) -> Inspection:

@@ -14,9 +14,10 @@ from typing import Any
 
 import pandas as pd
 
+from longsumbench.arguments import public_function
 from longsumbench.core import Document, Example, Scored, Scoring, Sentences, bounds_of, check_value
 from longsumbench.corpora.reading.cut_texts import CutTexts, end_of_text
-from longsumbench.errors import UsageError, suite_errors
+from longsumbench.errors import UsageError
 from longsumbench.formatting import format_count
 from longsumbench.leaderboards.comparability import ROUGE_HEADINGS
 from longsumbench.metrics.aggregate import MEAN_RESAMPLES, MeasureMean, RougeMeans, write_scores
@@ -126,7 +127,7 @@ def rouge_of(**options: Any) -> Rouge:
     return Rouge(Scoring(**options))
 
 
-@suite_errors()
+@public_function
 def score(
     predictions: Iterable[str | Sequence[str]] | Mapping[str, str | Sequence[str]],
     references: Iterable[str | Sequence[str | Sequence[str]]]
@@ -357,7 +358,7 @@ def _unsplit(side: TextTable, other_side: TextTable) -> Iterator[str]:
     ]
     if len(rows) < max(1, _MANY * len(lines)):
         return
-    effect = "the splitter splits this side only; R-Lsum needs both sides split in the same way"
+    effect = "the splitter splits both sides into sentences, this one by its marks alone; split both alike, for R-Lsum"
     if any(isinstance(side.texts[row], tuple) for row in rows):
         effect = "one-item lists are scored as one sentence, which changes R-Lsum by 20 to 30 points; split both alike"
     yield f"{side.describe(rows)} are one unsplit line, while the {other_side.name} are split into sentences: {effect}"

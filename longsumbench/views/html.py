@@ -14,7 +14,12 @@ from typing import TYPE_CHECKING, Any
 from markupsafe import Markup
 
 from longsumbench.core import Sentences
-from longsumbench.formatting import format_count, format_duration, format_plain_value
+from longsumbench.formatting import (
+    format_count,
+    format_duration,
+    format_interval,
+    format_plain_value,
+)
 from longsumbench.leaderboards.comparability import heading_of
 from longsumbench.views.marked_words import SHORTEST_WORD
 from longsumbench.views.tables import TIED, Stressed, Tied, on_one_line
@@ -63,6 +68,7 @@ def _environment() -> "Environment":
         "digest": _digest,
         "duration": format_duration,
         "heading": heading_of,
+        "interval": lambda number: format_interval(number.low, number.high, ".1f"),
         "one_line": on_one_line,
         "plain": format_plain_value,
     }
