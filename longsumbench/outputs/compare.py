@@ -55,7 +55,7 @@ if TYPE_CHECKING:
     import pandas as pd
 
 _MOST_IDS = 5  # of the examples compared, on the terminal
-_NO_LIMIT = "–"  # in a cell: no difference can be detected
+_NO_LIMIT = "–"  # in a cell: no difference can be detected, or there is no test
 _OPTIONAL = ("equal", "lower", "higher", "n", "detectable", "level")
 _PAIR_COLUMNS = (
     *("measure", "baseline", "run", "difference", "interval", "p", "p (Holm)"),
@@ -335,7 +335,7 @@ def format_row(row: ComparisonRow) -> list[str]:
         format_interval(row.low, row.high, "+.2f"),
         format_p(row.p),
         format_p(row.p_holm),
-        f"{row.confidence:.4g} %",
+        _NO_LIMIT if math.isnan(row.low) else f"{row.confidence:.4g} %",
         f"{row.detectable:.2f}" if math.isfinite(row.detectable) else _NO_LIMIT,
         *(f"{number:,}" for number in (row.n, row.higher, row.lower, row.equal)),
     ]

@@ -99,7 +99,8 @@ class Inspection:
         if self.example:
             query = self.example.query
             words = " ".join(self.example.sentences()).split()
-            more = f" … ({len(words):,} words)" if words[_SOURCE_WORDS:] else ""
+            length = format_count(self.example.source_words(), "word")
+            more = f" … ({length})" if words[_SOURCE_WORDS:] else ""
             source = " ".join(words[:_SOURCE_WORDS]) + more
         texts = {
             "query": query,

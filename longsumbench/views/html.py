@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 from markupsafe import Markup
 
-from longsumbench.core import Sentences
+from longsumbench.core import Sentences, count_words
 from longsumbench.formatting import (
     format_count,
     format_duration,
@@ -64,6 +64,7 @@ def _environment() -> "Environment":
     environment.globals |= {"static": static_text, "tied": TIED, "shortest_marked": SHORTEST_WORD}
     environment.filters |= {
         "count": format_count,
+        "count_words": lambda text: count_words([text]),
         "data_url": _data_url,
         "digest": _digest,
         "duration": format_duration,
