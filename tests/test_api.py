@@ -64,7 +64,7 @@ ODD = (["a"], pd.Series(["a", "b"]), pd.DataFrame({"a": ["b"]}), iter("a"), np.a
         lambda value: longsumbench.import_outputs({"a": "b"}, model=value, dataset="probe"),
         lambda value: longsumbench.inspect("a", value),
         lambda value: longsumbench.load_system(value),
-        lambda value: longsumbench.load_dataset("mine", path={"a": value}, reader=value),
+        lambda value: longsumbench.load_dataset("mine", path=value),
         lambda value: longsumbench.leaderboard(value),
         lambda value: longsumbench.leaderboard_figure(value),
         lambda value: longsumbench.agreement(value),

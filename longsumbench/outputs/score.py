@@ -147,7 +147,8 @@ def score(
         score(["The cat sat."], ["A cat sat down."]).f1["rouge1"]
 
     Args:
-        predictions: for each example, a text or a list of its sentences; a list, a generator, or a dictionary by id.
+        predictions: for each example, a text or a list of its sentences; a list, a generator, or a dictionary by id. Two
+            pandas Series are paired by their labels.
         references: for each example, a text or a list of references; each of these a text or a list of its sentences.
             A dictionary if `predictions` is one, with the same ids in any order.
         mode: "google", as rouge_score, or "perl", as ROUGE-1.5.5.
