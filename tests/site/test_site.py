@@ -349,7 +349,7 @@ def test_how_far_the_best_row_is_ahead() -> None:
         "seal has 1.0 more R-Lsum than ea (95 % interval −0.5 to 2.0): the test does not tell them apart.",
         "It has 10.0 more R-Lsum than lead, the best baseline: not tested.",
     ]
-    assert [row.difference for row in shown.rows] == ["0.0", "−1.0 ±1.2", "−10.0"]
+    assert [row.difference for row in shown.rows] == ["0.0 ±–", "−1.0 ±1.2", "−10.0 ±–"]
     # The axis reaches from −10 to 0.5
     assert [row.interval for row in shown.rows] == [
         (95.2, 95.2, 95.2, 95.2),
