@@ -8,7 +8,8 @@ from typing import Any, ParamSpec, TypeVar, get_args
 
 from longsumbench.errors import UsageError, suite_errors
 
-_P, _R = ParamSpec("_P"), TypeVar("_R")
+_P = ParamSpec("_P")
+_R = TypeVar("_R")
 
 
 def public_function(function: Callable[_P, _R]) -> Callable[_P, _R]:

@@ -451,10 +451,10 @@ def compare_measures(
     # First all differences, then one correction over all of them
     differences: dict[tuple[int, str], PairDifference] = {}
     for place, (baseline, run) in enumerate(sides):
-        scores = {side.record.run_id: side.scores.select(ids) for side in (baseline, run)}
+        by_run = {side.record.run_id: side.scores.select(ids) for side in (baseline, run)}
         rows = SeedGroup((run.record,)), SeedGroup((baseline.record,))
         for measure in _choose_measures(measures, baseline, run):
-            difference = compare_groups(*rows, measure, scores)
+            difference = compare_groups(*rows, measure, by_run)
             if difference is not None:
                 differences[place, measure] = difference
     tables: list[list[ComparisonRow]] = [[] for _ in sides]
