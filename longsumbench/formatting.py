@@ -110,8 +110,14 @@ def format_duration(seconds: float) -> str:
 
 
 def format_interval(low: float, high: float, spec: str = "+.1f") -> str:
-    """Return an interval as text: "-0.4 to +1.2"; "unknown" if a bound is NaN."""
-    return "unknown" if isnan(low) or isnan(high) else f"{low:{spec}} to {high:{spec}}"
+    """Return an interval as text: "-0.4 to +1.2"; "–" if a bound is NaN."""
+    return "–" if isnan(low) or isnan(high) else f"{low:{spec}} to {high:{spec}}"
+
+
+def describe_interval(low: float, high: float, confidence: float, spec: str = "+.1f") -> str:
+    """Return " (97.5 % interval -0.4 to +1.2)"; empty if a bound is NaN."""
+    bounds = format_interval(low, high, spec)
+    return "" if bounds == "–" else f" ({confidence:.4g} % interval {bounds})"
 
 
 def format_p(p: float | None) -> str:

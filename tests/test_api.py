@@ -4,9 +4,11 @@ import json
 import shutil
 import subprocess
 import sys
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+import pandas as pd
 import pytest
 from hydra.core.override_parser.overrides_parser import OverridesParser
 from hydra.core.override_parser.types import QuotedString
@@ -45,6 +47,31 @@ def test_every_public_name_is_there_and_nothing_heavy_is_loaded_before_it_is_use
     subprocess.run([sys.executable, "-c", code], check=True)
     with pytest.raises(AttributeError, match="no attribute 'rnu'"):
         _ = longsumbench.rnu  # type: ignore[attr-defined]
+
+
+@pytest.mark.parametrize("value", [["a"], pd.Series(["a", "b"]), pd.DataFrame({"a": ["b"]})])
+@pytest.mark.parametrize(
+    "call",
+    [
+        lambda value: longsumbench.compare(value, value),
+        lambda value: longsumbench.compare("a", "b", results_dir=value),
+        lambda value: longsumbench.import_outputs(value, model="m", dataset="probe"),
+        lambda value: longsumbench.import_outputs({"a": "b"}, model=value, dataset="probe"),
+        lambda value: longsumbench.load_system(value),
+        lambda value: longsumbench.load_dataset("mine", path=value),
+        lambda value: longsumbench.leaderboard(value),
+        lambda value: longsumbench.agreement("nosuch", where=value),
+        lambda value: longsumbench.analyze(value),
+        lambda value: longsumbench.paper(value, run=False),
+    ],
+)
+def test_a_collection_in_a_wrong_place_is_an_error(
+    call: Callable[[object], object], value: object, here: Path
+) -> None:
+    """Each public function refuses lists, tables and generators where it needs a name, in one line."""
+    with pytest.raises(SuiteError) as error:
+        call(value)
+    assert "\n" not in str(error.value)
 
 
 def test_an_example_and_a_figure_are_shown(toy: dict[str, Any]) -> None:
@@ -267,7 +294,7 @@ def test_scores_are_those_of_the_command(tmp_path: Path, run_command: Command) -
 @pytest.mark.parametrize(
     ("predictions", "references", "options", "problem"),
     [
-        ({"a": "x"}, ["x"], {}, "one is a dictionary: give two dictionaries, or two lists"),
+        ({"a": "x"}, ["x"], {}, "one has ids"),
         (
             {"a": "x", "b": "y"},
             {"a": "x", "c": "z"},

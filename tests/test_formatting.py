@@ -35,7 +35,7 @@ def test_a_text_is_escaped_as_python_writes_it() -> None:
 def test_an_unknown_interval_is_called_so() -> None:
     """No screen shows NaN."""
     assert format_interval(-1.25, 0.5, "+.2f") == "-1.25 to +0.50"
-    assert format_interval(math.nan, 0.5) == format_interval(0.5, math.nan) == "unknown"
+    assert format_interval(math.nan, 0.5) == format_interval(0.5, math.nan) == "–"
 
 
 def test_messages_are_escaped(capsys: pytest.CaptureFixture[str]) -> None:

@@ -18,6 +18,7 @@ from longsumbench.analysis.dataset.stats import StatsSettings, describe_dataset
 from longsumbench.analysis.fusion import FusionSettings, analyze_fusion
 from longsumbench.analysis.locality import LocalitySettings, analyze_locality
 from longsumbench.analysis.sampled import AnalysisResult, SampleSettings
+from longsumbench.arguments import public_function
 from longsumbench.core import (
     DatasetSettings,
     RankerSettings,
@@ -27,7 +28,7 @@ from longsumbench.core import (
     names_deciding,
     settings_deciding,
 )
-from longsumbench.errors import UnknownName, UsageError, suite_errors
+from longsumbench.errors import UnknownName, UsageError
 from longsumbench.runs.compose import translate_hydra_error
 from longsumbench.runs.overrides import format_overrides
 from longsumbench.runs.plan import plan, plan_dataset
@@ -52,7 +53,7 @@ _RANKING_SETTINGS = ("rank", "rank_checkpoint", "unit", "ranker")
 _SYSTEM_SETTINGS = ("model", "scale", "train", "decode", "experiment", "device")
 
 
-@suite_errors()
+@public_function
 def stats(words: Sequence[str] = (), **settings: Any) -> DatasetReport | RankRecall:
     """Compute statistics of a dataset, as `longsumbench stats` does; nothing is written.
 
@@ -75,7 +76,7 @@ def stats(words: Sequence[str] = (), **settings: Any) -> DatasetReport | RankRec
     return DatasetReport(describe_dataset(*_plan_stats(words)))
 
 
-@suite_errors()
+@public_function
 def analyze(
     analysis: str, words: Sequence[str] = (), results_dir: str | Path = "results", **settings: Any
 ) -> AnalysisResult:

@@ -4,7 +4,15 @@ import sys
 from argparse import Namespace
 from dataclasses import replace
 
-from longsumbench.cli.parser import RESULTS_DIR, RUN, Argument, Command, output_folder, results_of
+from longsumbench.cli.parser import (
+    RESULTS_DIR,
+    RUN,
+    Argument,
+    Command,
+    output_folder,
+    results_of,
+    split_names,
+)
 from longsumbench.formatting import escape_line, print_text
 
 _UNCHANGED = "the run is unchanged; the same command starts again"  # after Ctrl-C
@@ -14,11 +22,12 @@ Compare finished runs, example by example. The first run is the baseline.
   longsumbench compare 85f3139c 36e2dc94                  runs by their ids, or the beginnings of these
   longsumbench compare lead theirs                        models with one run each, such as imported ones
   longsumbench compare 85f3139c 36e2 c6f0 --all-pairs     every pair of runs, corrected together
+  longsumbench compare 85f3139c 36e2dc94 --measures rouge2,copied_bigrams
   longsumbench compare 85f3139c results/runs/aclsum/lead/c6f0ec26c16b --output lead_or_not --examples 30
 
-For every measure: both means, their difference with the interval and p of a paired test that is corrected for the whole
-table (Holm), and the smallest difference that the test could detect. All runs must have the same texts and the same
-scoring. If they have different examples, --intersect compares the examples in common.
+For every measure: both means, their difference, p of a paired test, alone and corrected for the whole table (Holm), the
+interval of the corrected test, and the smallest difference that it could detect. All runs must have the same texts and
+the same scoring. If they have different examples, --intersect compares the examples in common.
 Prints the table and writes it as .csv and .md. The .md file also shows the examples that changed most, with both
 outputs.
 """
@@ -31,6 +40,11 @@ _COMPARE_ARGUMENTS = (
     Argument("--all-pairs", "compare every pair, not only with the first run"),
     Argument("--intersect", "compare the examples that all runs have"),
     Argument(
+        "--measures",
+        "scores to test, separated by commas (default: rouge1,rouge2,rougeLsum and what ranks the runs)",
+        "NAMES",
+    ),
+    Argument(
         "--examples", "show the N largest gains and losses (default: 10)", "N", type=int, default=10
     ),
     Argument("--output", "where to write (default: comparisons/IDS in the results)", "FOLDER"),
@@ -39,7 +53,8 @@ _COMPARE_ARGUMENTS = (
 
 
 def _execute_compare(options: Namespace) -> None:
-    from longsumbench.outputs.compare import compare, comparison_folder, write_comparison
+    from longsumbench.outputs.compare import compare
+    from longsumbench.outputs.compare_files import comparison_folder, write_comparison
 
     comparison = compare(
         *options.runs,
@@ -47,6 +62,7 @@ def _execute_compare(options: Namespace) -> None:
         examples=options.examples,
         intersect=options.intersect,
         all_pairs=options.all_pairs,
+        measures=split_names(options.measures),
     )
     folder = output_folder(options.output, comparison_folder(results_of(options), comparison.runs))
     files = write_comparison(comparison, folder)

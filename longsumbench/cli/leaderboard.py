@@ -5,7 +5,14 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from longsumbench.cli.parser import RESULTS_DIR, Argument, Command, output_file, results_of
+from longsumbench.cli.parser import (
+    RESULTS_DIR,
+    Argument,
+    Command,
+    output_file,
+    results_of,
+    split_names,
+)
 from longsumbench.errors import DataError, UsageError
 from longsumbench.formatting import print_text
 
@@ -101,7 +108,7 @@ def _execute(options: Namespace) -> None:
         print_text(*_matrix(options, results))
         return
     names = find_datasets(results, options.dataset)
-    columns = _split_names(options.columns)
+    columns = split_names(options.columns)
     if columns:
         records: list[RunRecord] = []
         for name in names:
@@ -111,7 +118,7 @@ def _execute(options: Namespace) -> None:
             print_text(list_columns(all_columns))
             return
         columns = [column.name for column in choose_columns(columns, all_columns)]
-    published = find_published(_split_names(options.published), part)
+    published = find_published(split_names(options.published), part)
     # Errors of --against come before any table is printed.
     curve_files = _draw_against(options, results, names)
     for name in names:
@@ -128,10 +135,6 @@ def _execute(options: Namespace) -> None:
         view = TableView(table, tuple(columns), options.block, published)
         _print_table(options, view, len(names))
     print_text(*curve_files)
-
-
-def _split_names(text: str) -> list[str]:
-    return [name.strip() for name in text.split(",") if name.strip()]
 
 
 def _print_table(options: Namespace, view: "TableView", num_tables: int) -> None:

@@ -158,6 +158,11 @@ RESULTS_DIR = Argument(
 )
 
 
+def split_names(text: str | None) -> list[str]:
+    """Return names that are separated by commas."""
+    return [name.strip() for name in (text or "").split(",") if name.strip()]
+
+
 def results_of(options: argparse.Namespace) -> "Results":
     """Return the results in the folder of `--results-dir`."""
     from longsumbench.runs.results import Results

@@ -8,7 +8,7 @@ from typing import Any
 
 from longsumbench.cache.hub import HUB_NAME
 from longsumbench.errors import EnvironmentProblem
-from longsumbench.formatting import escape_line
+from longsumbench.formatting import escape_line, format_interval
 from longsumbench.leaderboards import comparability
 from longsumbench.leaderboards.significance import comparable_rows
 from longsumbench.metrics.aggregate import Estimate
@@ -113,7 +113,7 @@ def _eval_results(record: RunRecord, repository: str, revision: str) -> str:
     entries = []
     for name, (mean, low, high) in shared_numbers(record).items():
         texts = f"{record.key.split} split, n={record.evaluation.n}"
-        notes = f"{texts}, 95 % interval {low:.2f} to {high:.2f}; {record.evaluation.signature}"
+        notes = f"{texts}, 95 % interval {format_interval(low, high, '.2f')}; {record.evaluation.signature}"
         entries.append(
             EvalResultEntry(repository, name, mean, revision, date=record.finished, notes=notes)
         )

@@ -149,12 +149,14 @@ class PairDifference(NamedTuple):
         examples: number of examples that both have.
         seeds: number of seeds, if both have the same ones; 1 if each has one run; 0 if they have different seeds.
         one_seed: True if only one run of a trained system is compared.
+        limit: the largest difference that is possible, 100 for shares.
     """
 
     effect: statistics.MeanOverSeeds
     examples: int
     seeds: int = 1
     one_seed: bool = False
+    limit: float = math.inf
 
 
 def group_by_seed(
@@ -289,14 +291,15 @@ def compare_groups(
     values = aligned_scores([*runs[0], *runs[1]], name, scores)
     if values is None:
         return None
-    first_scores, second_scores = np.split(
-        unit_factor(first.first, name) * values, [len(runs[0])], axis=1
-    )
+    scale = unit_factor(first.first, name)
+    first_scores, second_scores = np.split(scale * values, [len(runs[0])], axis=1)
     if seeds:
         effect = statistics.paired_effect(first_scores - second_scores)
     else:
         effect = statistics.paired_effect(first_scores, second_scores)
-    return PairDifference(effect, len(values), seeds, first.one_seed or second.one_seed)
+    one_seed = first.one_seed or second.one_seed
+    limit = scale if scale == PERCENT else math.inf
+    return PairDifference(effect, len(values), seeds, one_seed, limit)
 
 
 def compare_examples(

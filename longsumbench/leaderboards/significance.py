@@ -9,6 +9,7 @@ with 20 equal systems, a quarter of the columns (2 % of the rows) have a signifi
 set of best systems, for the score that ranks, accounts for it.
 """
 
+import math
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import product
@@ -65,11 +66,13 @@ class JudgedDifference(NamedTuple):
     Attributes:
         mean: in the unit of the number.
         low, high: its interval, at the level at which Holm's method tests it. It contains 0 unless the two are
-            distinguished; for a single seed it is over the examples of that seed.
+            distinguished; for a single seed it is over the examples of that seed. NaN with too few examples for a test.
         p: corrected p-value; None for a single seed.
         detectable: smallest difference that the corrected test detects with 80 % power; infinite if it detects none.
         seeds: as in `PairDifference`.
         outcome: `DISTINGUISHED`, `UNDISTINGUISHED`, `SINGLE_SEED` or `FEW_EXAMPLES`.
+        p_alone: p-value without the correction; None for a single seed.
+        confidence: of the interval, in percent; 95 for a difference that is tested alone.
     """
 
     mean: float
@@ -79,6 +82,8 @@ class JudgedDifference(NamedTuple):
     detectable: float
     seeds: int
     outcome: str
+    p_alone: float | None = None
+    confidence: float = 95.0
 
 
 def judge_differences(
@@ -99,22 +104,21 @@ def _judge_difference(
     strictest = LEVEL / num_tests  # the first level of Holm's method
     equal = effect.mean == 0 and effect.error == 0
     half = 0.0 if equal else effect.half_width(1 - correction.level)
-    if pair.one_seed:
-        outcome = SINGLE_SEED
-    elif correction.significant:
-        outcome = DISTINGUISHED
-    elif 2.0 ** (1 - pair.examples) >= strictest:  # the least p-value of `paired_effect`
+    outcome = DISTINGUISHED if correction.significant else UNDISTINGUISHED
+    # The least p-value of `paired_effect`
+    if not correction.significant and 2.0 ** (1 - pair.examples) >= strictest:
         outcome = FEW_EXAMPLES
-    else:
-        outcome = UNDISTINGUISHED
+        half = math.nan  # so the bounds are NaN, with their limits, too
     return JudgedDifference(
         mean=effect.mean,
-        low=effect.mean - half,
-        high=effect.mean + half,
+        low=max(effect.mean - half, -pair.limit),
+        high=min(effect.mean + half, pair.limit),
         p=None if pair.one_seed else correction.p,
         detectable=effect.detectable(strictest, POWER),
         seeds=pair.seeds,
-        outcome=outcome,
+        outcome=SINGLE_SEED if pair.one_seed else outcome,
+        p_alone=None if pair.one_seed else effect.p_value(),
+        confidence=100 * (1 - correction.level),
     )
 
 

@@ -39,54 +39,64 @@ class Estimate(NamedTuple):
     high: float
 
     def __format__(self, spec: str) -> str:
-        """Format the mean and half the interval: "30.1 ±0.8"."""
-        mean, half = format(self.mean, spec), (self.high - self.low) / 2
-        return mean if math.isnan(half) else f"{mean} ±{half:{spec}}"
+        """Format the mean and half the interval: "30.1 ±0.8"; "30.1 ±–" if the interval is unknown."""
+        half = (self.high - self.low) / 2
+        return f"{self.mean:{spec}} ±{'–' if math.isnan(half) else format(half, spec)}"
 
 
 def estimate_mean(values: NDArray[np.float64]) -> Estimate | None:
-    """Return the mean of some values with its bootstrap interval, in their unit; None without values.
-
-    The interval of a single value is unknown.
-    """
+    """Return the mean of some values with its bootstrap interval, in their unit; None without values."""
     if not len(values):
         return None
-    unknown = (math.nan, math.nan)
-    bounds = (
-        bootstrap_interval(values, MEAN_RESAMPLES, BOOTSTRAP_SEED) if len(values) > 1 else unknown
-    )
+    bounds = bootstrap_interval(values, MEAN_RESAMPLES, BOOTSTRAP_SEED)
     return Estimate(float(values.mean()), *bounds)
+
+
+def stored_estimate(mean: float, low: float | None, high: float | None) -> Estimate:
+    """Return a mean with an interval as records store it: None if it is unknown."""
+    return Estimate(mean, math.nan if low is None else low, math.nan if high is None else high)
 
 
 @dataclass(frozen=True)
 class RougeMeans:
-    """Mean precision, recall and F1 of one type of ROUGE, and the 95 % interval of F1; all 0–100."""
+    """Mean precision, recall and F1 of one type of ROUGE, and the 95 % interval of F1; all 0–100.
+
+    The interval of a single example is unknown: None.
+    """
 
     p: float
     r: float
     f: float
-    f_lo: float
-    f_hi: float
+    f_lo: float | None
+    f_hi: float | None
 
     @property
     def f1(self) -> Estimate:
         """F1 with its interval."""
-        return Estimate(self.f, self.f_lo, self.f_hi)
+        return stored_estimate(self.f, self.f_lo, self.f_hi)
 
 
 @dataclass(frozen=True)
 class MeasureMean:
-    """The mean of a measure and its 95 % interval, 0–100 or in its unit, over the `n` examples it applies to."""
+    """The mean of a measure and its 95 % interval, 0–100 or in its unit, over the `n` examples it applies to.
+
+    The interval of a single example is unknown: None.
+    """
 
     mean: float
-    lo: float
-    hi: float
+    lo: float | None
+    hi: float | None
     n: int
+
+    def __post_init__(self) -> None:
+        if self.n == 1:  # earlier records have an interval without width
+            object.__setattr__(self, "lo", None)
+            object.__setattr__(self, "hi", None)
 
     @property
     def estimate(self) -> Estimate:
         """The mean with its interval."""
-        return Estimate(self.mean, self.lo, self.hi)
+        return stored_estimate(self.mean, self.lo, self.hi)
 
 
 def column_means(per_example: "pd.DataFrame", in_units: Collection[str] = ()) -> dict[str, float]:
@@ -219,9 +229,11 @@ class ScoreTable:
 
     def sort(self) -> "ScoreTable":
         """Return the table with its examples sorted by id."""
-        order = sorted(range(len(self.index)), key=self.index.__getitem__)
-        columns = {name: values[order] for name, values in self.columns.items()}
-        return ScoreTable([self.index[place] for place in order], columns)
+        return self.select(sorted(self.index))
+
+    def select(self, ids: Sequence[str]) -> "ScoreTable":
+        """Return the table of some examples, in this order."""
+        return ScoreTable(ids, {name: values_at(self, name, ids) for name in self.columns})
 
     def frame(self) -> "pd.DataFrame":
         """Return a row for each example."""

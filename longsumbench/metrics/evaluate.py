@@ -86,6 +86,13 @@ class Evaluation:
     empty_predictions: int = 0
     checkpoints: tuple[CheckpointMeans, ...] = ()
 
+    def __post_init__(self) -> None:
+        if self.n == 1:  # earlier records have intervals without width
+            scores = {
+                kind: replace(score, f_lo=None, f_hi=None) for kind, score in self.scores.items()
+            }
+            object.__setattr__(self, "scores", scores)
+
 
 @dataclass(frozen=True)
 class ScoredOutputs:

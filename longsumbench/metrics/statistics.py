@@ -51,11 +51,12 @@ def interval_of_shares(
     A bootstrap interval of equal values has no width: with 0 of 37 right, the true share can still be 9 %. The
     arguments are those of `bootstrap_interval`.
     """
-    bound = _TAIL ** (1 / len(values)) if len(values) else 0.0
-    if len(values) and (values == 0).all():
-        return 0.0, 1 - bound
-    if len(values) and (values == 1).all():
-        return bound, 1.0
+    if len(values) > 1:
+        bound = _TAIL ** (1 / len(values))
+        if (values == 0).all():
+            return 0.0, 1 - bound
+        if (values == 1).all():
+            return bound, 1.0
     return bootstrap_interval(values, resamples, seed)
 
 
@@ -67,12 +68,14 @@ def bootstrap_intervals(
     The other arguments are those of `bootstrap_interval`.
 
     Returns:
-        [columns, 2]: low and high, in the unit of the values.
+        [columns, 2]: low and high, in the unit of the values; NaN for a single example.
 
     Raises:
         DataError: there are no values, or one is not finite.
     """
-    means = resampled_means(_finite(values, "an interval"), resamples, seed)
+    if len(_finite(values, "an interval")) == 1:
+        return np.full((values.shape[1], 2), math.nan)
+    means = resampled_means(values, resamples, seed)
     return np.quantile(means, [_TAIL, 1 - _TAIL], axis=0).T
 
 

@@ -13,8 +13,9 @@ import pandas as pd
 from omegaconf import OmegaConf
 from yaml import YAMLError  # type: ignore[import-untyped] # has no annotations
 
+from longsumbench.arguments import public_function
 from longsumbench.core import Scoring, build_settings
-from longsumbench.errors import UsageError, suite_errors
+from longsumbench.errors import UsageError
 from longsumbench.files import csv_of
 from longsumbench.formatting import format_count, format_interval
 from longsumbench.leaderboards.comparability import ROUGE_HEADINGS
@@ -179,11 +180,11 @@ def _number(value: float) -> str:
 
 def _interval(row: "pd.Series[Any]", statistic: str) -> str:
     low, high = row[f"{statistic}_lo"], row[f"{statistic}_hi"]
-    return format_interval(low, high, ".2f") if np.isfinite(low) else ""
+    return format_interval(low, high, ".2f") if np.isfinite(row[statistic]) else ""
 
 
 # Begin to read here: the command calls it.
-@suite_errors()
+@public_function
 def agreement(
     folder: str | Path,
     words: Sequence[str] = (),

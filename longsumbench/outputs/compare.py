@@ -1,7 +1,7 @@
 """`longsumbench compare`: compares finished runs on the same examples, pair by pair. Begin with `compare`.
 
     command line → ComparedRuns → the examples that all of them scored → Comparison: RunPairs with ComparisonRows
-    Comparison --write_comparison--> comparison.csv, .md
+    Comparison --compare_files.write_comparison--> comparison.csv, .md
 
 A difference is a run's score minus the baseline's on the same example. ROUGE and other shares are 0–100.
 """
@@ -18,14 +18,15 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from longsumbench.arguments import public_function
 from longsumbench.core import Between, check_value, registry
-from longsumbench.errors import DataError, UsageError, suite_errors
-from longsumbench.formatting import format_count, format_interval, format_p
+from longsumbench.errors import DataError, UnknownName, UsageError
+from longsumbench.formatting import describe_interval, format_count, format_interval, format_p
 from longsumbench.leaderboards.comparability import ROUGE_HEADINGS, describe_difference, heading_of
 from longsumbench.leaderboards.seed_groups import (
     PairDifference,
-    compare_examples,
-    seed_matters,
+    SeedGroup,
+    compare_groups,
     unit_factor,
 )
 from longsumbench.leaderboards.significance import (
@@ -43,29 +44,25 @@ from longsumbench.metrics.evaluate import DEFAULT_RANKING_SCORE, score_column
 from longsumbench.metrics.output_facts import OutputFacts, describe_outputs
 from longsumbench.runs.predictions import read_summaries
 from longsumbench.runs.record import (
-    SHORT_ID,
     RunRecord,
     output_problems,
     run_label,
 )
 from longsumbench.runs.results import Results
-from longsumbench.views.figures import write_pictures
-from longsumbench.views.tables import Block, Tied, csv_text, markdown, terminal
+from longsumbench.views.tables import Block, Tied, terminal
 
 if TYPE_CHECKING:
     import pandas as pd
 
-_CSV_DECIMALS = 6  # of numbers in the CSV
 _MOST_IDS = 5  # of the examples compared, on the terminal
-_NO_LIMIT = "–"  # in a cell: no difference can be detected
-# Measures by position, and chance levels
-_BREAKDOWN = re.compile(r"_(?:position|distance)_\d+$|_chance$")
-_OPTIONAL = ("equal", "lower", "higher", "n", "detectable")
+_NO_LIMIT = "–"  # in a cell: no difference can be detected, or there is no test
+_OPTIONAL = ("equal", "lower", "higher", "n", "detectable", "level")
 _PAIR_COLUMNS = (
-    *("measure", "baseline", "run", "difference", "interval", "p (Holm)"),
+    *("measure", "baseline", "run", "difference", "interval", "p", "p (Holm)"),
     *_OPTIONAL[::-1],
 )
-_PAIR_ALIGNMENT = "lrrrrrrrrrr"  # numbers are never broken into lines
+_PAIR_ALIGNMENT = "lrrrrrrrrrrrr"  # numbers are never broken into lines
+_DEFAULT_MEASURES = ("rouge1", "rouge2", DEFAULT_RANKING_SCORE)
 
 
 @dataclass(frozen=True)
@@ -106,8 +103,8 @@ class ComparisonRow:
     Attributes:
         measure: a type of ROUGE (its F), or another metric's column.
         n: number of examples to which the measure applies.
-        low, high, detectable, outcome: as in `JudgedDifference`; all rows of all pairs are tested together.
-        p_holm: corrected p-value; None if a system was trained, because it has one seed here.
+        low, high, confidence, detectable, outcome: as in `JudgedDifference`; all rows of all pairs are tested together.
+        p, p_holm: without and with correction; None if a system was trained, because it has one seed here.
         higher, lower, equal: number of examples on which the run scores higher, lower or the same.
     """
 
@@ -118,6 +115,8 @@ class ComparisonRow:
     difference: float
     low: float
     high: float
+    confidence: float
+    p: float | None
     p_holm: float | None
     detectable: float
     higher: int
@@ -224,10 +223,12 @@ class Comparison:
         # The correction counts all rows of all pairs
         tests = sum(len(pair.rows) for pair in self.pairs)
         columns = (
-            "Difference: run minus baseline. Interval and p: paired t test over examples, corrected (Holm) for the "
-            f"{format_count(tests, 'test')} of this table; an interval with 0 is no significant difference. "
-            "Detectable: the smallest difference that such a test finds with 80 % power; "
-            f"{_NO_LIMIT}: too few examples differ. Higher, lower, equal: number of examples with such a score. "
+            "Difference: run minus baseline. p: paired t test over examples; p (Holm): corrected (Holm) for the "
+            f"{format_count(tests, 'test')} of this table, which --measures chooses. Interval: at the level of its "
+            "corrected test, so it contains 0 unless the difference is significant. The level depends on what is corrected "
+            "together: other runs, --all-pairs and the leaderboard have other levels. Detectable: the smallest difference "
+            f"that such a test finds with 80 % power; {_NO_LIMIT}: too few examples differ. Higher, lower, equal: number of "
+            "examples with such a score. "
             "ROUGE (F1) and other shares are 0–100."
         )
         # The signature counts the compared examples, not those of the first run
@@ -307,7 +308,8 @@ def verdict(pair: RunPair) -> str:
     """Return the sentence that says whether the two differ in the main measure."""
     row, name = pair.main, heading_of(pair.main.measure)
     unit = pair.run.record.evaluation.units.get(row.measure, "points")
-    measured = f"{name}: {row.difference:+.2f} {unit} (interval {format_interval(row.low, row.high, '+.2f')})"
+    interval = describe_interval(row.low, row.high, row.confidence, "+.2f")
+    measured = f"{name}: {row.difference:+.2f} {unit}{interval}"
     if row.outcome == DISTINGUISHED:
         way = "higher" if row.difference > 0 else "lower"
         return f"{pair.run.label} scores {way} than {pair.baseline.label} by {measured}."
@@ -331,19 +333,22 @@ def format_row(row: ComparisonRow) -> list[str]:
         f"{row.mean:.2f}",
         Tied(gap) if row.outcome == UNDISTINGUISHED else gap,
         format_interval(row.low, row.high, "+.2f"),
+        format_p(row.p),
         format_p(row.p_holm),
+        _NO_LIMIT if math.isnan(row.low) else f"{row.confidence:.4g} %",
         f"{row.detectable:.2f}" if math.isfinite(row.detectable) else _NO_LIMIT,
         *(f"{number:,}" for number in (row.n, row.higher, row.lower, row.equal)),
     ]
 
 
-@suite_errors()
+@public_function
 def compare(
     *runs: str | Path | RunRecord,
     results_dir: str | Path = "results",
     examples: int = 10,
     intersect: bool = False,
     all_pairs: bool = False,
+    measures: Sequence[str] = (),
 ) -> Comparison:
     """Compare finished runs example by example, as `longsumbench compare` does; nothing is written.
 
@@ -355,12 +360,13 @@ def compare(
         examples: maximum number of gains, and of losses, that are shown.
         intersect: compare the common examples if the runs scored different ones.
         all_pairs: compare each run with all runs named before it.
+        measures: what is tested, "rouge1" or "copied_bigrams"; default: R-1, R-2, R-Lsum and what ranks the runs.
 
     Returns:
         The comparison: a pair for each run and its baseline, with a row for each measure.
 
     Raises:
-        UsageError: fewer than two runs, a run named twice, an unknown run, or runs that are not comparable.
+        UsageError: fewer than two runs, a run named twice, an unknown run or measure, or runs that are not comparable.
         DataError: a file of a run is missing or damaged.
     """
     check_value("--examples", examples, Between(0, 10**6))
@@ -376,7 +382,8 @@ def compare(
     ids = _common_ids(opened, intersect)
     sides = list(combinations(opened, 2)) if all_pairs else [(opened[0], run) for run in opened[1:]]
     pairs = []
-    for (baseline, run), rows in zip(sides, compare_measures(sides, ids), strict=True):
+    compared = compare_measures(sides, ids, measures)
+    for (baseline, run), rows in zip(sides, compared, strict=True):
         pairs.append(compare_pair(baseline, run, rows, ids))
     return Comparison(opened, tuple(pairs), ids, examples)
 
@@ -438,16 +445,16 @@ def _common_ids(runs: Sequence[ComparedRun], intersect: bool) -> tuple[str, ...]
 
 
 def compare_measures(
-    sides: Sequence[tuple[ComparedRun, ComparedRun]], ids: Sequence[str]
+    sides: Sequence[tuple[ComparedRun, ComparedRun]], ids: Sequence[str], measures: Sequence[str]
 ) -> list[tuple[ComparisonRow, ...]]:
-    """Test pairs of a baseline and a run, all together, on every shared measure that applies to an example."""
+    """Test pairs of a baseline and a run, all together, on the measures that apply to an example."""
     # First all differences, then one correction over all of them
     differences: dict[tuple[int, str], PairDifference] = {}
     for place, (baseline, run) in enumerate(sides):
-        one_seed = seed_matters(baseline.record) or seed_matters(run.record)
-        for measure in shared_measures(baseline, run):
-            gaps = run.scores_of(measure, ids) - baseline.scores_of(measure, ids)
-            difference = compare_examples(gaps[:, None], one_seed)
+        by_run = {side.record.run_id: side.scores.select(ids) for side in (baseline, run)}
+        rows = SeedGroup((run.record,)), SeedGroup((baseline.record,))
+        for measure in _choose_measures(measures, baseline, run):
+            difference = compare_groups(*rows, measure, by_run)
             if difference is not None:
                 differences[place, measure] = difference
     tables: list[list[ComparisonRow]] = [[] for _ in sides]
@@ -458,8 +465,19 @@ def compare_measures(
     return [tuple(rows) for rows in tables]
 
 
-def shared_measures(baseline: ComparedRun, run: ComparedRun) -> list[str]:
-    """Return ROUGE's types and the other measures computed in the same way for both runs; no breakdowns by position."""
+def _choose_measures(names: Sequence[str], baseline: ComparedRun, run: ComparedRun) -> list[str]:
+    """Return `names`, or the default ones; raise UsageError if the two runs do not share one."""
+    shared = _shared_measures(baseline, run)
+    default = {*_DEFAULT_MEASURES, baseline.record.evaluation.ranked_by}
+    for name in names:
+        if name not in shared:
+            raise UnknownName(f"measure of {run.label} and {baseline.label}", name, shared)
+    chosen = names or default
+    return [measure for measure in shared if measure in chosen]
+
+
+def _shared_measures(baseline: ComparedRun, run: ComparedRun) -> list[str]:
+    """Return ROUGE's types and the other measures computed in the same way for both runs."""
     first, second = baseline.record.evaluation, run.record.evaluation
     # Columns of metrics that the two runs computed in other ways
     left_out: set[str] = set()
@@ -470,7 +488,7 @@ def shared_measures(baseline: ComparedRun, run: ComparedRun) -> list[str]:
     measures = [*ROUGE_HEADINGS]
     for name in first.measures:
         is_shared = name in second.measures and name in baseline.scores and name in run.scores
-        if is_shared and name not in left_out and not _BREAKDOWN.search(name):
+        if is_shared and name not in left_out:
             measures.append(name)
     return measures
 
@@ -491,6 +509,8 @@ def _comparison_row(
         difference=judged.mean,
         low=judged.low,
         high=judged.high,
+        confidence=judged.confidence,
+        p=judged.p_alone,
         p_holm=judged.p,
         detectable=judged.detectable,
         higher=int((gaps > 0).sum()),
@@ -504,8 +524,13 @@ def compare_pair(
     baseline: ComparedRun, run: ComparedRun, rows: tuple[ComparisonRow, ...], ids: Sequence[str]
 ) -> RunPair:
     """Build a pair, with its examples sorted by the change of the main measure; ties are in the order of the ids."""
+    if not rows:
+        raise UsageError(
+            f"no common example of {run.label} and {baseline.label} has these measures"
+        )
     row_of = {row.measure: row for row in rows}
-    main = row_of.get(baseline.record.evaluation.ranked_by, row_of[DEFAULT_RANKING_SCORE])
+    default = row_of.get(DEFAULT_RANKING_SCORE, rows[0])
+    main = row_of.get(baseline.record.evaluation.ranked_by, default)
     before = baseline.scores_of(main.measure, ids).tolist()
     after = run.scores_of(main.measure, ids).tolist()
     moved = []
@@ -516,35 +541,3 @@ def compare_pair(
     # Stable: changes of the same size stay in the order of the ids
     moved.sort(key=lambda change: -change.difference)
     return RunPair(baseline, run, rows, main, tuple(moved))
-
-
-def comparison_folder(results: Results, runs: Sequence[ComparedRun]) -> Path:
-    """Return the default folder of a comparison; its name contains the runs' ids."""
-    return results.root / "comparisons" / "-".join(run.record.run_id[:SHORT_ID] for run in runs)
-
-
-def write_comparison(comparison: Comparison, folder: Path) -> list[Path]:
-    """Write a comparison as CSV, where a cell is empty if no difference is detectable, and as Markdown."""
-    csv = csv_text(comparison.rows(), decimals=_CSV_DECIMALS)
-    text = markdown(comparison.title, [*comparison.blocks(), *_moved_blocks(comparison)])
-    return write_pictures(folder, {"comparison.csv": csv, "comparison.md": text})
-
-
-def _moved_blocks(comparison: Comparison) -> list[Block]:
-    """Return the largest gains and losses of each pair, and the ids of the examples if some were left out."""
-    blocks = []
-    for pair in comparison.pairs if comparison.num_shown else ():
-        columns = ("example", "baseline", "run", "difference", pair.baseline.label, pair.run.label)
-        gains, losses = pair.extremes(comparison.num_shown)
-        for verb, changes in (("gained", gains), ("lost", losses)):
-            rows = []
-            for name, baseline_score, score, difference in changes:
-                numbers = [f"{baseline_score:.2f}", f"{score:.2f}", f"{difference:+.2f}"]
-                outputs = pair.baseline.predictions[name], pair.run.predictions[name]
-                texts = [" ".join(output.split()) for output in outputs]
-                rows.append([name, *numbers, *texts])
-            heading = f"{pair.title}: what {verb} most in {heading_of(pair.main.measure)}"
-            blocks.append(Block(heading, () if rows else ("None.",), columns, "lrrrll", rows))
-    if not comparison.all_examples:
-        blocks.append(Block("Examples compared", (", ".join(comparison.ids),), (), "", []))
-    return blocks

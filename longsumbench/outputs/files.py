@@ -12,9 +12,11 @@ import re
 import shlex
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from math import isnan
 from pathlib import Path
 from typing import Any, TypeVar
 
+from longsumbench.arguments import as_texts
 from longsumbench.core import Row
 from longsumbench.corpora.reading.fields import BadRow, describe_names, id_in, json_type
 from longsumbench.corpora.reading.row_files import (
@@ -199,11 +201,13 @@ def pair_texts(
         UsageError: a side is a single text, or one side is a dictionary and the other is not.
         DataError: the sides differ in ids or length, or are empty; or an item is neither text nor a list of texts.
     """
-    outputs = _as_side(predictions, "predictions")
-    gold = _as_side(references, "references")
+    outputs = as_texts(predictions, "predictions")
+    gold = as_texts(references, "references")
+    if isinstance(outputs, Mapping) != isinstance(gold, Mapping):
+        outputs, gold = _without_numbers(outputs), _without_numbers(gold)
     if isinstance(outputs, Mapping) != isinstance(gold, Mapping):
         raise UsageError(
-            "of predictions and references one is a dictionary: give two dictionaries, or two lists"
+            "of predictions and references one has ids (a dictionary, or a labelled Series): give ids to both, or two lists"
         )
     # Of dictionaries the ids are compared below, which says more
     differ = len(outputs) != len(gold) and not isinstance(outputs, Mapping)
@@ -219,32 +223,36 @@ def pair_texts(
     return _pair_by_id(texts, targets, "predictions and references", "leave these out")
 
 
-def _as_side(texts: Any, name: str) -> Any:
-    """Return a dictionary unchanged, and the items of a generator or another iterable as a list."""
-    if isinstance(texts, Mapping):
-        return texts
-    if isinstance(texts, str | bytes | set | frozenset) or not isinstance(texts, Iterable):
-        raise UsageError(
-            f"{name} must be a list or a dictionary, not {type(texts).__name__}: put a single text into a list"
-        )
-    return list(texts)
+def _without_numbers(side: Any) -> Any:
+    """Return the texts of a Series without labels, which are numbered from 0; other texts unchanged."""
+    is_numbered = isinstance(side, Mapping) and list(side) == list(range(len(side)))
+    return list(side.values()) if is_numbered else side
 
 
-def given_outputs(outputs: Mapping[str, str | Sequence[str]]) -> dict[str, RawText]:
+def given_outputs(outputs: Any) -> dict[str, RawText]:
     """Return outputs by id from Python.
 
     Raises:
+        UsageError: they are neither a dictionary nor a Series.
         DataError: an item is neither text nor a list of sentences.
     """
-    return _by_id(_given_texts(outputs, lambda value: _read_text(value, "prediction")))
+    texts = as_texts(outputs, "outputs")
+    if not isinstance(texts, Mapping):
+        raise UsageError(
+            "outputs have no ids: give id → output (a dictionary or a Series), or a file"
+        )
+    return _by_id(_given_texts(texts, lambda value: _read_text(value, "prediction")))
 
 
 def _given_texts(side: Any, parse: Callable[[Any], Value]) -> Iterator[tuple[str, Value]]:
     """Yield (id, `parse(value)`) of a dictionary, or (number, `parse(value)`) of a list; an error names the example."""
     for name, value in side.items() if isinstance(side, Mapping) else enumerate(side, start=1):
         try:
-            refuse_half_characters([name, value])
-            yield id_in({"id": name}, "id"), parse(value)
+            # Of pandas, a list in a cell is an array
+            content = value.tolist() if hasattr(value, "tolist") else value
+            entry = id_in({"id": name}, "id"), parse(content)
+            refuse_half_characters(entry)
+            yield entry
         except BadRow as problem:
             raise DataError(f"example {name!r}: {problem}") from problem
 
@@ -338,7 +346,7 @@ def _read_text(value: Any, field: str) -> RawText:
         return value
     if isinstance(value, list | tuple) and all(isinstance(sentence, str) for sentence in value):
         return tuple(sentence for sentence in value if sentence.strip())
-    kind = "NaN" if value != value else json_type(value)  # only NaN differs from itself
+    kind = "NaN" if isinstance(value, float) and isnan(value) else json_type(value)
     raise BadRow(f"the field '{field}' must be text or a list of sentences, not {kind}")
 
 

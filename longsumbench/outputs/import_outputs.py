@@ -14,10 +14,11 @@ from typing import Any, Self
 from urllib.parse import unquote
 
 from longsumbench import core
+from longsumbench.arguments import public_function
 from longsumbench.cache.artifacts import ArtifactCache
 from longsumbench.core.terminal_text import remove_control_codes
 from longsumbench.corpora.reading.load import Texts, load_texts
-from longsumbench.errors import DataError, UsageError, suite_errors
+from longsumbench.errors import DataError, UsageError
 from longsumbench.files import digest, hash_regular
 from longsumbench.formatting import format_count
 from longsumbench.metrics.evaluate import RawText
@@ -172,7 +173,7 @@ def _other_split(unknown: Sequence[str], texts: Texts, split: str) -> str:
     return ""
 
 
-@suite_errors()
+@public_function
 def import_outputs(
     outputs: str | Path | Mapping[str, str | Sequence[str]],
     *,
@@ -191,7 +192,7 @@ def import_outputs(
 
     Args:
         outputs: a file of rows with `id` and `prediction`, lines of text in the order of the split, or a folder; or
-            a dictionary, id → output.
+            a dictionary or a labelled Series, id → output.
         model: a name for the system that wrote them.
         dataset: a dataset's name, or its settings with `name`.
         split: "train", "validation" or "test", the default.
@@ -208,8 +209,11 @@ def import_outputs(
         UsageError: the model is a system of the suite, or a setting is unknown or invalid.
         DataError: the outputs do not fit the examples, or cannot be read.
     """
-    texts = given_outputs(outputs) if isinstance(outputs, Mapping) else None
-    path = Path("dictionary" if isinstance(outputs, Mapping) else outputs)
+    texts, path = None, Path("dictionary")
+    if isinstance(outputs, str | Path):
+        path = Path(outputs)
+    else:
+        texts = given_outputs(outputs)
     request = OutputsToImport(path.expanduser(), model, variant, seed, origin, intersect, texts)
     name, words = "", []
     for word in format_overrides({"dataset": dataset, **settings}):

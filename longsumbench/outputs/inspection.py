@@ -15,8 +15,9 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+from longsumbench.arguments import public_function
 from longsumbench.core import Evidence, Example, Summary, Verdicts, count_words, describe_reading
-from longsumbench.errors import UsageError, did_you_mean, suite_errors
+from longsumbench.errors import UsageError, did_you_mean
 from longsumbench.formatting import format_count
 from longsumbench.leaderboards.comparability import ROUGE_HEADINGS, heading_of
 from longsumbench.leaderboards.seed_groups import unit_factor
@@ -98,7 +99,8 @@ class Inspection:
         if self.example:
             query = self.example.query
             words = " ".join(self.example.sentences()).split()
-            more = f" … ({len(words):,} words)" if words[_SOURCE_WORDS:] else ""
+            length = format_count(self.example.source_words(), "word")
+            more = f" … ({length})" if words[_SOURCE_WORDS:] else ""
             source = " ".join(words[:_SOURCE_WORDS]) + more
         texts = {
             "query": query,
@@ -272,7 +274,7 @@ def _facts_of(inspection: Inspection) -> dict[str, str | None]:
     }
 
 
-@suite_errors()
+@public_function
 def inspect(
     run: str | Path | RunRecord, example: str | int, results_dir: str | Path = "results"
 ) -> Inspection:

@@ -4,14 +4,14 @@ from pathlib import Path
 
 import pandas as pd
 
+from longsumbench.arguments import public_function
 from longsumbench.core import count_words
-from longsumbench.errors import suite_errors
 from longsumbench.outputs.compare import open_run
 from longsumbench.runs.record import RunRecord
 from longsumbench.runs.results import Results, split_read_by
 
 
-@suite_errors()
+@public_function
 def load_outputs(run: str | Path | RunRecord, results_dir: str | Path = "results") -> pd.DataFrame:
     """Read what a finished run wrote for each example.
 

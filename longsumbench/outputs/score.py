@@ -14,11 +14,12 @@ from typing import Any
 
 import pandas as pd
 
+from longsumbench.arguments import public_function
 from longsumbench.core import Document, Example, Scored, Scoring, Sentences, bounds_of, check_value
 from longsumbench.core.terminal_text import remove_control_codes
 from longsumbench.corpora.reading.cut_texts import CutTexts, end_of_text
 from longsumbench.corpora.reading.markup import describe_marks, marks_in
-from longsumbench.errors import UsageError, suite_errors
+from longsumbench.errors import UsageError
 from longsumbench.formatting import format_count
 from longsumbench.leaderboards.comparability import ROUGE_HEADINGS
 from longsumbench.metrics.aggregate import MEAN_RESAMPLES, MeasureMean, RougeMeans, write_scores
@@ -128,7 +129,7 @@ def rouge_of(**options: Any) -> Rouge:
     return Rouge(Scoring(**options))
 
 
-@suite_errors()
+@public_function
 def score(
     predictions: Iterable[str | Sequence[str]] | Mapping[str, str | Sequence[str]],
     references: Iterable[str | Sequence[str | Sequence[str]]]
@@ -148,7 +149,8 @@ def score(
         score(["The cat sat."], ["A cat sat down."]).f1["rouge1"]
 
     Args:
-        predictions: for each example, a text or a list of its sentences; a list, a generator, or a dictionary by id.
+        predictions: for each example, a text or a list of its sentences; a list, a generator, or a dictionary by id. Two
+            pandas Series are paired by their labels.
         references: for each example, a text or a list of references; each of these a text or a list of its sentences.
             A dictionary if `predictions` is one, with the same ids in any order.
         mode: "google", as rouge_score, or "perl", as ROUGE-1.5.5.
@@ -361,7 +363,7 @@ def _unsplit(side: TextTable, other_side: TextTable) -> Iterator[str]:
     ]
     if len(rows) < max(1, _MANY * len(lines)):
         return
-    effect = "the splitter splits this side only; R-Lsum needs both sides split in the same way"
+    effect = "the splitter splits both sides into sentences, this one by its marks alone; split both alike, for R-Lsum"
     if any(isinstance(side.texts[row], tuple) for row in rows):
         effect = "one-item lists are scored as one sentence, which changes R-Lsum by 20 to 30 points; split both alike"
     yield f"{side.describe(rows)} are one unsplit line, while the {other_side.name} are split into sentences: {effect}"

@@ -7,7 +7,8 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
-from longsumbench.errors import PointsFailed, SuiteError, UsageError, suite_errors
+from longsumbench.arguments import public_function
+from longsumbench.errors import PointsFailed, SuiteError, UsageError
 from longsumbench.formatting import format_count, plain_table
 from longsumbench.papers.page import PLANNED_ONLY, SHOWS_OUTPUTS, Job, read_written
 from longsumbench.papers.paper_tables import find_paper_table, read_paper_tables
@@ -22,7 +23,7 @@ from longsumbench.sweeps.run import updating_tables
 from longsumbench.sweeps.sweep import Launch
 
 
-@suite_errors()
+@public_function
 def paper(
     name: str,
     words: Sequence[str] = (),

@@ -8,6 +8,7 @@ from dataclasses import replace
 from itertools import groupby
 from typing import NamedTuple
 
+from longsumbench.core import count_words
 from longsumbench.errors import DataError, UsageError
 from longsumbench.formatting import percent
 from longsumbench.outputs.inspection import NO_TEXTS, Inspection, inspect_example
@@ -151,7 +152,7 @@ def _list_texts(members: Sequence[RowExample]) -> list[_Text]:
         text = member.inspection.summary.text
         sentences = split_summary(text)
         measures = dict(member.inspection.scores)
-        measures["words"] = len(text.split())
+        measures["words"] = count_words([text])
         measures["sentences"] = len(sentences)
         if references:
             measures["reference_sentences"] = sum(
@@ -169,7 +170,7 @@ def _texts_block(title: str, texts: Sequence[_Text]) -> Block:
         counts = [f"{len(split_summary(text))}", f"{measures.get('reference_sentences', '')}"]
         run = run_label(member.inspection.record) if member else ""
         repeated = f"{_repeated_share(text):.1f}"
-        rows.append([heading, f"{len(text.split()):,}", *scores, *counts, repeated, run])
+        rows.append([heading, f"{count_words([text]):,}", *scores, *counts, repeated, run])
     align = "l" + "r" * (len(_TEXT_COLUMNS) - 2) + "l"
     optional, footnotes = ("run", "R-L"), (_OUTPUT_NOTE,)
     return Block(title, (), _TEXT_COLUMNS, align, rows, optional=optional, footnotes=footnotes)

@@ -153,7 +153,7 @@ def _format_value(key: str, value: Any) -> str:
         case list() | tuple() | range():
             return f"[{','.join(_format_value(key, item) for item in value)}]"
     raise UsageError(
-        f"{key}={value!r} is a {type(value).__name__}: give text, a number, True, False, None or a list"
+        f"{key}=… is a {type(value).__name__}: give text, a number, True, False, None or a list"
     )
 
 

@@ -8,11 +8,12 @@ from typing import Any
 
 from omegaconf import OmegaConf
 
+from longsumbench.arguments import public_function
 from longsumbench.cache.artifacts import user_cache
 from longsumbench.conf import CONFIG_VARIABLE, user_config_folder
 from longsumbench.core import dataset_files, registry
 from longsumbench.corpora.reading.load import Texts, load_texts
-from longsumbench.errors import UnknownName, UsageError, suite_errors
+from longsumbench.errors import UnknownName, UsageError
 from longsumbench.files import writable_folder, write_atomically
 from longsumbench.runs.overrides import format_overrides
 from longsumbench.runs.plan import plan_dataset
@@ -92,7 +93,7 @@ def describe_sizes(texts: Texts) -> str:
     return ", ".join(f"{len(split):,} {name}" for name, split in texts.splits.items()) + " examples"
 
 
-@suite_errors()
+@public_function
 def load_dataset(name: str, **settings: Any) -> Texts:
     """Read a dataset, or find it in the cache.
 
@@ -115,7 +116,7 @@ def load_dataset(name: str, **settings: Any) -> Texts:
     return load_texts(plan_dataset(overrides), user_cache())
 
 
-@suite_errors()
+@public_function
 def load_run(run: str | Path | RunRecord, results_dir: str | Path = "results") -> RunRecord:
     """Read the record of a finished run.
 

@@ -19,6 +19,7 @@ from tqdm import tqdm
 from yaml import YAMLError  # type: ignore[import-untyped] # not annotated
 
 from longsumbench import core
+from longsumbench.arguments import as_list, public_function
 from longsumbench.corpora import own_files
 from longsumbench.errors import (
     UsageError,
@@ -113,10 +114,8 @@ class FittedSystem:
             UsageError: the system cannot summarize these texts.
             DataError: a text is empty.
         """
-        if isinstance(texts, str):
-            raise UsageError("texts is a list: put a single text into a list")
         inputs = []
-        for number, text in enumerate(texts, start=1):
+        for number, text in enumerate(as_list(texts, "texts"), start=1):
             if isinstance(text, str):
                 inputs.append(own_files.plain_input(text, f"text {number}"))
             else:
@@ -137,7 +136,7 @@ class FittedSystem:
                 progress.advance()
 
 
-@suite_errors()
+@public_function
 def load_system(
     run: str | Path | RunRecord, results_dir: str | Path = "results", **settings: Any
 ) -> FittedSystem:

@@ -20,7 +20,7 @@ from typing import Any
 
 import msgspec
 
-from longsumbench.core import Example, Summary, Verdicts
+from longsumbench.core import Example, Summary, Verdicts, count_words
 from longsumbench.errors import DataError
 from longsumbench.files import write_atomically
 from longsumbench.formatting import unguard_cell
@@ -139,7 +139,7 @@ def _read_scores(results: Results, run: RunRecord) -> dict[str, dict[str, float]
             numbers = scores.setdefault(unguard_cell(row["id"]), {})
             for column in row.keys() & columns:
                 factor = unit_factor(run, columns[column])
-                numbers[column] = round(factor * float(row[column]), 2)
+                numbers[column] = factor * float(row[column])
     return scores
 
 
@@ -156,7 +156,8 @@ def _write_run(
     for example, output in outputs.items():
         text = output.text[:_OUTPUT_LENGTH]
         judged = judged_lists(verdicts, example, text)
-        shown_outputs[example] = text, len(output.text), output.complete, judged
+        facts = len(output.text), output.complete, judged, count_words([output.text])
+        shown_outputs[example] = text, *facts
     columns = _score_columns(run)
     measures = []
     for column, number in columns.items():
@@ -185,20 +186,23 @@ def _shown_texts(example: Example) -> dict[str, Any]:
     A row of it is (kind, text): "d" and "s" name a document and a section; "p" begins a paragraph, and "" is its next
     sentence.
     """
-    rows, size, words = [], 0, 0
+    rows, size = [], 0
+    sentences = []
     for kind, text in _source_rows(example):
         size += len(_encode((kind, text)))
         # The browser says how many words are shown, of how many
         if size > _SOURCE_BYTES:
             break
         rows.append((kind, text))
-        words += len(text.split()) if kind in ("p", "") else 0
+        if kind in ("p", ""):
+            sentences.append(text)
     return {
         "title": example.title,
         "query": example.query,
         "references": example.references,
+        "reference_words": list(map(count_words, example.references)),
         "source": rows,
-        "words": words,
+        "words": count_words(sentences),
         "all_words": example.source_words(),
     }
 

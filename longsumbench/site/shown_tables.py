@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pandas as pd
 
-from longsumbench.formatting import format_interval
+from longsumbench.formatting import describe_interval
 from longsumbench.leaderboards.comparability import heading_of, numbers_shown
 from longsumbench.leaderboards.seed_groups import SeedGroup
 from longsumbench.leaderboards.significance import (
@@ -199,10 +199,12 @@ def _leads(
         rival = f"{row.label}, the best baseline" if row in baselines else row.label
         mean, low, high = differences[row.group.key]
         judged = comparable.tests.differences.get((row.group.key, name))
-        outcome = judged.outcome if judged else "not tested"
-        interval = f" ({format_interval(-high, -low, '.1f')})" if judged else ""
-        interval = interval.replace("-", "−")
-        lead = f"{subject} has {abs(mean):.1f} more {heading_of(name)} than {rival}{interval}"
+        outcome, interval = "not tested", ""
+        if judged:
+            outcome = judged.outcome
+            interval = describe_interval(-high, -low, judged.confidence, ".1f")
+        lead = f"{subject} has {abs(mean):.1f} more {heading_of(name)} than {rival}"
+        lead += interval.replace("-", "−")
         sentences.append(f"{lead}: {_OUTCOME_TEXTS.get(outcome, outcome)}.")
     return sentences
 

@@ -7,8 +7,9 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
+from longsumbench.arguments import public_function
 from longsumbench.core.callables import register_function
-from longsumbench.errors import UsageError, suite_errors
+from longsumbench.errors import UsageError
 from longsumbench.formatting import escape_lines
 from longsumbench.modeling.processes import started_processes
 from longsumbench.progress import phase
@@ -23,7 +24,7 @@ from longsumbench.views.curves import update_curves
 from longsumbench.views.leaderboard import update_table
 
 
-@suite_errors()
+@public_function
 def run(
     *, config: str | Path | None = None, config_dir: str | Path | None = None, **settings: Any
 ) -> RunRecord:
@@ -59,7 +60,7 @@ def run(
     return _run_settings(settings, False, config_dir, config)[0]
 
 
-@suite_errors()
+@public_function
 def sweep(*, config_dir: str | Path | None = None, **settings: Any) -> list[RunRecord]:
     """Run every combination of the listed values, as `longsumbench run -m` does.
 

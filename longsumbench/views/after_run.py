@@ -13,9 +13,9 @@ from pathlib import Path
 
 from longsumbench.formatting import (
     break_command,
+    describe_interval,
     escape_line,
     format_count,
-    format_interval,
     terminal_width,
 )
 from longsumbench.leaderboards.comparability import describe_difference, heading_of
@@ -211,9 +211,9 @@ def _describe_difference(located: _LocatedRuns) -> str:
     judged = located.block.tests.differences.get((row.key, name))
     if judged is None:
         return ""
-    interval = format_interval(judged.low, judged.high)
+    interval = describe_interval(judged.low, judged.high, judged.confidence)
     subject = f"{row.label}, difference in {heading_of(name)} from the best, {ranked[0].label}"
-    return f"{subject}: {judged.mean:+.1f} ({interval}), {judged.outcome}."
+    return f"{subject}: {judged.mean:+.1f}{interval}, {judged.outcome}."
 
 
 def _describe_comparable(table: Table, block: ComparableRows) -> str:

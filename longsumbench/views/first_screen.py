@@ -21,7 +21,6 @@ from longsumbench.leaderboards.significance import (
     ComparableRows,
     JudgedDifference,
 )
-from longsumbench.metrics.aggregate import Estimate
 from longsumbench.views.notes import describe_unlearned
 from longsumbench.views.tables import Block, terminal_block, wrap_text
 
@@ -80,9 +79,8 @@ def describe_papers(comparable: ComparableRows) -> str:
     lines = []
     for row in comparable.rows:
         number = row.numbers[score]
-        cell = f"{number.mean:.1f} ±{(number.high - number.low) / 2:.1f}"
         words = "" if row.words is None else f"{row.words:.0f}"
-        lines.append([name_of(row), describe_summary(row), cell, words])
+        lines.append([name_of(row), describe_summary(row), f"{number:.1f}", words])
     heading = heading_of(score)
     meaning = (
         f"{heading}: ROUGE-Lsum, 0 to 100: how many words a summary shares, in the same order, with the abstract that"
@@ -209,19 +207,17 @@ def describe_fact_rows(rows: Sequence[SeedGroup]) -> str:
         texts[-1] += " Each was trained once: another training may give other numbers."
     lines = []
     for row in rows:
-        cells = [_with_error(row.numbers.get(f"{PLANTED}_{kind}")) for kind in _FACT_PLACES]
         model = row.first.key.model
-        lines.append([model, _READS[model], *cells])
+        cells = [model, _READS[model]]
+        for kind in _FACT_PLACES:
+            number = row.numbers.get(f"{PLANTED}_{kind}")
+            cells.append(f"{number:.0f}" if number else "")
+        lines.append(cells)
     headings = [heading for heading, _ in _FACT_PLACES.values()]
     table = Block("", (), ("system", "what it reads", *headings), "llrrr", lines)
     sentences = [describe_facts(row) for row in rows]
     paragraphs = [*map(wrap_text, texts), "", terminal_block(table), "", *map(wrap_text, sentences)]
     return "\n".join(paragraphs)
-
-
-def _with_error(number: Estimate | None) -> str:
-    """Return a number with half of its interval."""
-    return f"{number.mean:.0f} ±{(number.high - number.low) / 2:.0f}" if number else ""
 
 
 def describe_facts(row: SeedGroup) -> str:

@@ -13,8 +13,13 @@ from typing import TYPE_CHECKING, Any
 
 from markupsafe import Markup
 
-from longsumbench.core import Sentences
-from longsumbench.formatting import format_count, format_duration, format_plain_value
+from longsumbench.core import Sentences, count_words
+from longsumbench.formatting import (
+    format_count,
+    format_duration,
+    format_interval,
+    format_plain_value,
+)
 from longsumbench.leaderboards.comparability import heading_of
 from longsumbench.views.marked_words import SHORTEST_WORD
 from longsumbench.views.tables import TIED, Stressed, Tied, on_one_line
@@ -59,10 +64,12 @@ def _environment() -> "Environment":
     environment.globals |= {"static": static_text, "tied": TIED, "shortest_marked": SHORTEST_WORD}
     environment.filters |= {
         "count": format_count,
+        "count_words": lambda text: count_words([text]),
         "data_url": _data_url,
         "digest": _digest,
         "duration": format_duration,
         "heading": heading_of,
+        "interval": lambda number: format_interval(number.low, number.high, ".1f"),
         "one_line": on_one_line,
         "plain": format_plain_value,
     }

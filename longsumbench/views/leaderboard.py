@@ -12,7 +12,7 @@ from functools import partial
 from pathlib import Path, PurePath
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from longsumbench.errors import suite_errors
+from longsumbench.arguments import public_function
 from longsumbench.formatting import format_count
 from longsumbench.leaderboards.comparability import (
     ROUGE_PARTS,
@@ -321,7 +321,7 @@ class TableView:
         return contents
 
 
-@suite_errors()
+@public_function
 def leaderboard(dataset: str | None = None, results_dir: str | Path = "results") -> "pd.DataFrame":
     """Rebuild the table of a dataset, or of all, from their finished runs, as `longsumbench leaderboard` does.
 
@@ -345,7 +345,7 @@ def leaderboard(dataset: str | None = None, results_dir: str | Path = "results")
     return pd.concat(frames, ignore_index=True).infer_objects()
 
 
-@suite_errors()
+@public_function
 def leaderboard_figure(dataset: str, results_dir: str | Path = "results") -> "Figure":
     """Draw the ranking score of each system on a dataset with its 95 % interval; nothing is written.
 

@@ -130,7 +130,7 @@ def _describe_numbers(rows: Sequence[SeedGroup], columns: Set[str], part: str) -
     seeds = " and seeds" if any(len(row.runs) > 1 for row in rows) else ""
     where = ""
     if any(math.isnan(number.low) for number in numbers):
-        where = ", where the scores of each example (scores.csv) exist"
+        where = "; –: unknown, for a single example or without scores.csv"
     return f"{unit}±: half the 95 % interval over examples{seeds}{where}."
 
 

@@ -37,8 +37,8 @@ _MARKDOWN = re.compile(r"[\\|<`*_\[~]|&(?=#?\w+;)")  # special characters of Mar
 _MARKDOWN_NAMES = {"<": "&lt;", "&": "&amp;", "~": "&#126;"}
 
 _ROWS_ON_A_PAGE = 40  # longer LaTeX tables may break across pages
-# "21.3", "-0.5", "21.3 ±1.5": sign, integer, decimals, then those of the error
-_NUMBER_CELL = re.compile(r"([-+−]?)(\d+)(?:\.(\d+))?(?: ±(\d+)(?:\.(\d+))?)?")
+# "21.3", "-0.5", "21.3 ±1.5", "21.3 ±–": sign, integer, decimals, then those of the error
+_NUMBER_CELL = re.compile(r"([-+−]?)(\d+)(?:\.(\d+))?(?: ±(?:–|(\d+)(?:\.(\d+))?))?")
 _LATEX_SIGNS = {
     **{sign: f"\\{sign}" for sign in "&%$#_{}"},
     "\\": r"\textbackslash{}",
@@ -57,6 +57,7 @@ _LATEX = str.maketrans(_LATEX_SIGNS)
 # Columns with longer cells are broken
 _LONG_CELL, _LATEX_BROKEN = 28, r">{\raggedright\arraybackslash}p{3cm}"
 _LATEX_TIED = r"{\,$\approx$}"
+_LATEX_UNKNOWN = r"{\,$\pm$\,--}"  # interval
 _SIUNITX = (
     r"\sisetup{separate-uncertainty, table-align-uncertainty=false, detect-weight, retain-zero-uncertainty, "
     rf"table-align-text-post=false, table-space-text-post={_LATEX_TIED}}}"
@@ -407,7 +408,7 @@ def _latex_row(cells: Sequence[str], formats: Sequence[str]) -> str:
     for cell, number_format in zip(cells, formats, strict=True):
         number = cell.replace(",", "")
         if number_format and _NUMBER_CELL.fullmatch(number):
-            text = number.replace("±", "+- ").replace("−", "-")
+            text = number.replace(" ±–", _LATEX_UNKNOWN).replace("±", "+- ").replace("−", "-")
             text = rf"\bfseries {text}" if isinstance(cell, Stressed) else text
         else:
             text = _escape_latex(cell).replace("\n", r"\\")

@@ -105,7 +105,7 @@ def test_by_precision(update: Callable[..., TableView], tmp_path: Path) -> None:
     (block,) = table.blocks()
     assert cells(block, "system") == ["b", "a", "lead"]
     assert cells(by_f1.blocks()[0], "system") == ["a", "b", "lead"]
-    assert cells(block, "R-1") == ["40.0", "20.0", "18.0"]
+    assert cells(block, "R-1") == ["40.0 ±–", "20.0 ±–", "18.0 ±–"]
     assert isinstance(cells(block, "R-L")[0], Stressed)
     assert block.groups.count("ROUGE precision") == 4
     assert "# arxiv, ROUGE precision" in table.markdown()

@@ -1,5 +1,6 @@
 """One test decides: a mark, an interval, a footnote and a sentence about two systems never contradict each other."""
 
+import math
 import re
 from collections.abc import Sequence
 from pathlib import Path
@@ -102,7 +103,9 @@ def test_marks_intervals_notes_and_sentences_agree(
             (judged.p is None) == (judged.outcome == SINGLE_SEED) == (best.one_seed or row.one_seed)
         )
         if judged.p is not None:
-            assert holds_zero == (judged.outcome != DISTINGUISHED) == (judged.p >= 0.05)
+            assert (judged.outcome != DISTINGUISHED) == (judged.p >= 0.05)
+            assert holds_zero == (judged.outcome == UNDISTINGUISHED)
+        assert judged.outcome != FEW_EXAMPLES or math.isnan(judged.low)
         if judged.outcome == FEW_EXAMPLES:
             assert re.search(
                 rf"Too few examples for a test against the best: [^.]*\b{row.label}\b", notes
@@ -113,7 +116,8 @@ def test_marks_intervals_notes_and_sentences_agree(
         assert not (row.key in top and row.one_seed)
         table = Table("arxiv", (block,), scores=scores)
         text = describe_runs([UpdatedTable(table, Results(Path("results")))], [*row.runs[:1]])
-        interval = f"{judged.mean:+.1f} ({judged.low:+.1f} to {judged.high:+.1f})"
+        interval = f" ({judged.confidence:.4g} % interval {judged.low:+.1f} to {judged.high:+.1f})"
+        interval = f"{judged.mean:+.1f}{'' if math.isnan(judged.low) else interval}"
         subject = f"{row.label}, difference in R-Lsum from the best, {best.label}"
         assert f"{subject}: {interval}, {judged.outcome}." in text
     if any(row.one_seed for row in block.rows):

@@ -2,20 +2,23 @@
 
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pandas as pd
 import pytest
 import scipy.stats
 from support.commands import Typed
-from support.run_records import TRAINED, measured, record, write_run
+from support.run_records import TRAINED, changed, measured, record, scores, write_run
 
 from longsumbench.core import Summary
+from longsumbench.leaderboards.significance import comparable_rows, read_all_scores
 from longsumbench.metrics.output_facts import OutputFacts
 from longsumbench.metrics.statistics import holm
 from longsumbench.outputs.compare import Comparison, compare
-from longsumbench.rouge.scorer import ROUGE_TYPES
 from longsumbench.runs.predictions import write_summaries
+from longsumbench.runs.record import RunRecord
+from longsumbench.runs.results import Results
 
 LIMITED = {"dataset": {"name": "arxiv", "path": None, "limit": 5, "workers": 3}}
 Scores = Mapping[str, float]
@@ -46,24 +49,25 @@ def compared_by_command(tmp_path: Path, typed: Typed, monkeypatch: pytest.Monkey
     return lambda *words: typed("compare", *words, "--results-dir", tmp_path)
 
 
-def compared(root: Path, *names: str, **options: bool) -> Comparison:
+def compared(root: Path, *names: str, **options: Any) -> Comparison:
     return compare(*names, results_dir=root, **options)
 
 
+DEFAULT = ["rouge1", "rouge2", "rougeLsum"]
 FOUR = {"a": 0.1, "b": 0.2, "c": 0.3, "d": 0.4}
 OTHERS = {"d": 0.3, "c": 0.3, "b": 0.6, "a": 0.4}
 
 
 def test_two_runs_by_hand(finished: Callable[..., Path], tmp_path: Path) -> None:
-    """Examples are paired by id in any order: +30, +40, 0 and -10 points are +15 in the mean."""
+    """Examples are paired by id in any order: +30, +40, 0 and -10 points are +15 in the mean; four have no test."""
     finished("lead", FOUR)
     finished("trunc", OTHERS)
     (pair,) = compared(tmp_path, "lead", "trunc").pairs
     for row in pair.rows:
         assert (row.n, row.higher, row.lower, row.equal) == (4, 2, 1, 1)
         assert (row.baseline_mean, row.mean, row.difference) == pytest.approx((25, 40, 15))
-        assert row.low < 15 < row.high
-    assert [row.measure for row in pair.rows] == list(ROUGE_TYPES)
+        assert np.isnan([row.low, row.high]).all()
+    assert [row.measure for row in pair.rows] == DEFAULT
     b, a, _, d = pair.moved
     assert [change.id for change in pair.moved] == ["b", "a", "c", "d"]
     assert pair.extremes(10) == ((b, a), (d,))
@@ -114,12 +118,35 @@ def test_corrected_over_the_whole_table(finished: Callable[..., Path], tmp_path:
         p_values = []
         for baseline, model in models:
             p_value = scipy.stats.ttest_rel(scores[model], scores[baseline]).pvalue
-            p_values += [p_value] * len(ROUGE_TYPES)
+            p_values += [p_value] * len(DEFAULT)
+        assert frame["p"].tolist() == pytest.approx(p_values)
         assert frame["p_holm"].tolist() == pytest.approx(holm(p_values).tolist())
         pairs = dict.fromkeys(zip(frame["baseline_model"], frame["model"], strict=True))
         assert list(pairs) == models
         tests = f"corrected (Holm) for the {len(p_values)} tests of this table"
         assert tests in comparison.method()[0]
+
+
+def test_one_difference_has_one_interval(finished: Callable[..., Path], tmp_path: Path) -> None:
+    """Tested alone, it has the plain test's p and interval, as in the table; otherwise the level says that it has not.
+
+    With seven gains of 0.7 to 0.95 the plain interval would pass 100.
+    """
+    gains = [0.7, 0.95, 0.95, 0.95, 0.95, 0.95, 0.95]
+    finished("lead", {f"{place}": 0.0 for place in range(7)})
+    folder = finished("trunc", {f"{place}": gain for place, gain in enumerate(gains)})
+    changed(RunRecord.read(folder), scores=scores(90)).write(folder)
+    (alone,) = compared(tmp_path, "lead", "trunc", measures="rouge1").pairs[0].rows
+    results = Results(tmp_path)
+    records = [*results.records("arxiv")]
+    (block,) = comparable_rows(records, read_all_scores(results, records))
+    judged = next(test for (_, name), test in block.tests.differences.items() if name == "rouge1")
+    assert (alone.confidence, alone.p) == (95, alone.p_holm)
+    assert (-judged.high, -judged.low) == pytest.approx((alone.low, alone.high))
+    together = compared(tmp_path, "lead", "trunc").pairs[0].rows[0]
+    assert together.p == alone.p
+    assert together.confidence == pytest.approx(100 * (1 - 0.05 / 3))
+    assert together.low < alone.low < alone.high <= together.high <= 100
 
 
 def test_what_was_measured_beside_rouge(finished: Callable[..., Path], tmp_path: Path) -> None:
@@ -135,8 +162,9 @@ def test_what_was_measured_beside_rouge(finished: Callable[..., Path], tmp_path:
     finished("lead", FOUR, columns | lead, **facts, ranked_by="fact_recall")
     finished("trunc", FOUR, columns | trunc, **facts, ranked_by="fact_recall")
     (pair,) = compared(tmp_path, "lead", "trunc").pairs
-    assert [row.measure for row in pair.rows] == [*ROUGE_TYPES, "fact_recall", "density"]
-    recall, density = pair.rows[-2:]
+    assert [row.measure for row in pair.rows] == [*DEFAULT, "fact_recall"]
+    recall = pair.rows[-1]
+    (density,) = compared(tmp_path, "lead", "trunc", measures="density").pairs[0].rows
     assert (recall.n, recall.baseline_mean, recall.difference) == pytest.approx((3, 50, 100 / 3))
     assert (density.n, density.baseline_mean, density.difference) == (4, 3, 1)
     assert pair.main == recall
@@ -202,6 +230,7 @@ def test_other_examples_are_an_error_with_counts(
     [
         ("lead", "name two or more runs"),
         ("lead lead", "lead (lead0000) is named twice"),
+        ("lead trunc --measures rouge1,rouge3", "unknown measure of trunc (trunc000) and lead"),
         ("lead trunc --examples -1", "--examples=-1 is below 0"),
         ("lead trunc --al-pairs", "unknown flag '--al-pairs' (did you mean '--all-pairs'?)"),
     ],
@@ -247,9 +276,8 @@ def test_what_is_printed_and_written(
     assert "Oracles, which saw the references or their lengths: oracle (oracle00)." in out
     table = pd.read_csv(folder / "comparison.csv")
     columns = "baseline_model baseline_variant baseline_run_id model variant run_id measure n"
-    columns += (
-        " baseline_mean mean difference low high p_holm detectable higher lower equal outcome"
-    )
+    columns += " baseline_mean mean difference low high confidence p p_holm detectable higher lower equal outcome"
     assert list(table.columns) == columns.split()
-    assert table["measure"].tolist() == [*ROUGE_TYPES, *ROUGE_TYPES]
-    assert table["difference"].tolist() == [15.0] * 8
+    assert table["measure"].tolist() == [*DEFAULT, *DEFAULT]
+    assert table["difference"].tolist() == [15.0] * 6
+    assert table["low"].isna().all()

@@ -25,8 +25,8 @@ from longsumbench.outputs.compare import (
     compare_measures,
     compare_pair,
     verdict,
-    write_comparison,
 )
+from longsumbench.outputs.compare_files import write_comparison
 from longsumbench.rouge.scorer import ROUGE_TYPES
 
 ONE_SEED = {"fit": TRAINED, "seed": 1}
@@ -48,7 +48,7 @@ def comparison(runs: tuple[ComparedRun, ...]) -> Comparison:
     """Runs against the first of them, on its examples."""
     ids = tuple(sorted(runs[0].scores.index))
     sides = [(runs[0], run) for run in runs[1:]]
-    tables = compare_measures(sides, ids)
+    tables = compare_measures(sides, ids, ())
     pairs = tuple(compare_pair(*side, rows, ids) for side, rows in zip(sides, tables, strict=True))
     return Comparison(runs, pairs, ids, 10)
 
@@ -71,10 +71,10 @@ def test_the_verdict_by_hand() -> None:
     runs = made("lead", lead, texts), made("trunc", worse, texts), made("random", mixed, texts)
     lower, level = comparison(runs).pairs
     assert verdict(lower).startswith(
-        "trunc (trunc000) scores lower than lead (lead0000) by R-Lsum: -9.80 points (interval -9.86 to -9.74)."
+        "trunc (trunc000) scores lower than lead (lead0000) by R-Lsum: -9.80 points (98.75 % interval -9.86 to -9.74)."
     )
     assert verdict(level).startswith(
-        "random (random00) and lead (lead0000) are not distinguished by R-Lsum: +0.00 points (interval -4.19 to +4.19);"
+        "random (random00) and lead (lead0000) are not distinguished by R-Lsum: +0.00 points (98.33 % interval -4.01"
     )
     assert "with 40 examples, a true difference below about" in verdict(level)
 
@@ -111,7 +111,7 @@ def test_the_verdict_has_the_unit_of_its_measure() -> None:
         density = np.linspace(3 + more, 3.4 + more, 40)
         runs[place] = replace(runs[place], scores=runs[place].scores.assign(density=density))
     (pair,) = comparison(tuple(runs)).pairs
-    assert "by density: +2.00 words (interval" in verdict(pair)
+    assert "by density: +2.00 words (98.75 % interval" in verdict(pair)
     assert verdict(pair).endswith(": one seed: another may differ.")
     block = comparison(tuple(runs)).blocks()[1]
     assert any("A trained system has one seed here" in note for note in block.footnotes)
@@ -123,6 +123,6 @@ def test_the_table_in_markdown_keeps_its_rows(tmp_path: Path) -> None:
     assert [path.name for path in paths] == ["comparison.csv", "comparison.md"]
     table = paths[1].read_text()
     rows = [line for line in table.split("\n") if line.startswith("|")]
-    assert {len(re.findall(r"(?<!\\)\|", row)) for row in rows} == {7, 12}
+    assert {len(re.findall(r"(?<!\\)\|", row)) for row in rows} == {7, 14}
     assert "<img" not in table
-    assert len(list(csv.DictReader(io.StringIO(paths[0].read_text())))) == 4
+    assert len(list(csv.DictReader(io.StringIO(paths[0].read_text())))) == 3

@@ -8,6 +8,9 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+import datasets
+import numpy as np
+import pandas as pd
 import pytest
 from rouge_score import rouge_scorer
 from support.commands import Typed
@@ -15,6 +18,7 @@ from support.json_files import write_rows
 from support.toys import write_jsonl
 
 import longsumbench
+from longsumbench.errors import SuiteError
 from longsumbench.metrics.aggregate import read_scores
 from longsumbench.metrics.statistics import perl_intervals
 from longsumbench.rouge.scorer import ROUGE_TYPES
@@ -243,8 +247,57 @@ def test_a_run_is_scored_against_its_references(tmp_path: Path, typed: Typed) ->
     assert (code, problem in err) == (3, True)
 
 
-def test_generators_are_scored_as_lists() -> None:
-    """Texts need not be in a list."""
-    texts = (["the cat sat", "a dog"], ["the cat sat down", "a cat"])
-    predictions, references = ((text for text in side) for side in texts)
-    assert longsumbench.score(predictions, references).f1 == longsumbench.score(*texts).f1
+TEXTS = ["the cat sat", "a dog", "stocks fell on monday"]
+LABELLED = pd.Series(TEXTS, index=["a", "b", "c"])
+SHUFFLED = pd.Series(TEXTS).sample(frac=1, random_state=3)
+
+
+@pytest.mark.parametrize(
+    ("predictions", "references"),
+    [
+        (iter(TEXTS), tuple(TEXTS)),
+        (LABELLED, LABELLED[::-1]),
+        (LABELLED[::-1], dict(LABELLED)),
+        (SHUFFLED, pd.Series(TEXTS)),
+        (pd.Series(TEXTS), TEXTS),
+        (pd.Series([np.array([text]) for text in TEXTS]), [[text] for text in TEXTS]),
+        (datasets.Dataset.from_dict({"p": TEXTS})["p"], TEXTS),
+    ],
+)
+def test_texts_are_paired_by_label_or_place(predictions: Any, references: Any) -> None:
+    """Equal texts with the same labels, or at the same places, are paired, whatever they come in."""
+    report = longsumbench.score(predictions, references, resamples=100)
+    assert report.f1["rouge1"] == pytest.approx(100)
+
+
+@pytest.mark.parametrize(
+    ("predictions", "references", "words"),
+    [
+        (LABELLED.to_frame("p"), TEXTS, "predictions is a table of p: give one column"),
+        (TEXTS, datasets.Dataset.from_dict({"r": TEXTS}), "references is a table of r: give one"),
+        (
+            LABELLED,
+            LABELLED.rename({"b": "x"}),
+            "ids 'b') and 1 reference without a prediction (ids 'x'",
+        ),
+        (LABELLED, TEXTS, "one has ids"),
+        (pd.concat([LABELLED, LABELLED]), LABELLED, "predictions has the label 'a' twice"),
+        (LABELLED.astype("string").where(LABELLED != "a dog"), LABELLED, "example 'b'"),
+        ([TEXTS[0], LABELLED.to_frame()], TEXTS[:2], "example 2"),
+        (np.array("a text"), TEXTS, "put a single text into a list"),
+    ],
+)
+def test_what_cannot_be_paired_is_one_line(predictions: Any, references: Any, words: str) -> None:
+    """Tables, other labels, labels that occur twice and missing texts are named."""
+    with pytest.raises(SuiteError) as error:
+        longsumbench.score(predictions, references)
+    assert words in str(error.value)
+    assert "\n" not in str(error.value)
+
+
+def test_one_example_has_no_interval(tmp_path: Path, typed: Typed) -> None:
+    """The table has a dash, and JSON null."""
+    file = tmp_path / "one.jsonl"
+    write_rows(file, [{"id": "a", "prediction": "the cat", "references": ["a cat sat"]}])
+    assert typed("score", file)[1].count(" ±–") == 4
+    assert json.loads(typed("score", file, "--json")[1])["rouge2"]["f_lo"] is None

@@ -2,17 +2,21 @@
 
 import json
 import re
+import shutil
+import subprocess
 from collections.abc import Mapping, Sequence
 from html import escape, unescape
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pandas as pd
 import pytest
 from support.pages import BREAKOUT, CHROMIUM, HOSTILE, Reading, shown, text_of
 from support.requirements import CHROMIUM_PROGRAM
 from support.run_records import changed, record
 
+import longsumbench
 from longsumbench.core import Document, Example, Section, Summary
 from longsumbench.corpora.reading.store import SplitWriter, store_example
 from longsumbench.files import digest, write_atomically
@@ -142,6 +146,7 @@ def test_files_have_what_the_page_shows(page: Path) -> None:
         "title": None,
         "query": None,
         "references": [["The fox jumped."]],
+        "reference_words": [3],
         "source": [["s", "Intro"], ["p", SOURCE[0]], ["p", SOURCE[1]]],
         "words": 18,
         "all_words": 18,
@@ -154,6 +159,43 @@ def test_files_have_what_the_page_shows(page: Path) -> None:
     ((heading, judged),) = outputs[0][3]
     assert heading == "support, 1 of 2 sentences below 50%"
     assert judged[1] == ["It cost 3 coins and 45 crowns in Oslo.", "25%", True, 2]
+
+
+def test_a_run_has_the_same_numbers_everywhere(results: Results, tmp_path: Path) -> None:
+    """Scores that round differently in two steps, and words with signs between them, are the same in every view."""
+    scores = {"e-1": 0.443497, "e-2": 0.3125, "e-3": 0.1 + 0.2}
+    outputs = dict(
+        zip(scores, ("It doesn't - or: does it?", "Sea-side e.g. houses", ""), strict=True)
+    )
+    texts = [example(name, *SOURCE, reference="No - it isn't.") for name in scores]
+    one = write_run(results, "alpha", outputs, scores, texts)
+    two = write_run(results, "beta", outputs, scores, fingerprint=one.key.fingerprint)
+    page = write_page(results, [one, two], tmp_path / "site")
+    content = data_of(page, "runs/0-0")[0]
+    column = [name for name, *_ in content["measures"]].index("rougeLsum_f")
+    table = longsumbench.load_outputs(one, results.root)
+    changes = longsumbench.compare(one, two, results_dir=results.root).examples().set_index("id")
+    for place, name in enumerate(scores):
+        value = content["scores"][place][column]
+        words = data_of(page, "outputs/0-0")[place][4]
+        assert value == table["rougeLsum_f"][name] * 100 == changes["score"][name]
+        assert words == table["words"][name] == len(outputs[name].split())
+        screen = longsumbench.inspect(one, name, results.root).render()
+        assert f"R-Lsum {value:.1f}" in screen
+        assert f"summary, {words} word" in screen
+    assert data_of(page, "texts/0")[0]["reference_words"] == [4]
+
+
+@pytest.mark.skipif(shutil.which("node") is None, reason="needs node")
+def test_the_browser_rounds_as_all_other_views() -> None:
+    """Ties, values next to them, and any others get the digits that Python gives them."""
+    draw = np.random.default_rng(1)
+    values = [0.25, 12.25, 31.75, -6.25, 44.35, 44.3497, 0.05, 100.0, *draw.uniform(-99, 99, 500)]
+    line = re.search(r"const rounded = .*", static_text("examples.js"))
+    assert line
+    program = f"{line[0]}; console.log(JSON.stringify({json.dumps(values)}.map(rounded)))"
+    texts = subprocess.run(["node", "-e", program], capture_output=True, check=True).stdout
+    assert json.loads(texts) == [f"{value:.1f}".replace("-", "−") for value in values]
 
 
 def test_only_the_first_examples_and_latest_runs_are_shown(

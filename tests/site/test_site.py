@@ -345,10 +345,10 @@ def test_how_far_the_best_row_is_ahead() -> None:
     tests = AgainstBest({(runs[1].run_id, "rougeLsum"): judged(UNDISTINGUISHED)})
     shown = show_block(replace(block, tests=tests), [block])
     assert shown.leads == [
-        "seal has 1.0 more R-Lsum than ea (−0.5 to 2.0): the test does not tell them apart.",
+        "seal has 1.0 more R-Lsum than ea (95 % interval −0.5 to 2.0): the test does not tell them apart.",
         "It has 10.0 more R-Lsum than lead, the best baseline: not tested.",
     ]
-    assert [row.difference for row in shown.rows] == ["0.0", "−1.0 ±1.2", "−10.0"]
+    assert [row.difference for row in shown.rows] == ["0.0 ±–", "−1.0 ±1.2", "−10.0 ±–"]
     # The axis reaches from −10 to 0.5
     assert [row.interval for row in shown.rows] == [
         (95.2, 95.2, 95.2, 95.2),

@@ -350,8 +350,7 @@ def _numbers_of(split: SplitStats, stats: DatasetStats) -> Iterator[_Stat]:
         for statistic, value in zip(("mean", "median", "p95", "max"), spread, strict=True):
             yield _Stat(split.name, group, label, statistic, value, n)
     for name, measure in kept_measures(split).items():
-        bounds = {"mean": measure.mean, "lo": measure.lo, "hi": measure.hi}
-        for statistic, value in bounds.items():
+        for statistic, value in zip(("mean", "lo", "hi"), measure.estimate, strict=True):
             yield _Stat(split.name, "kept", name, statistic, value, measure.n)
     n, scores = oracle_scores(split)
     for kind, score in scores.items():

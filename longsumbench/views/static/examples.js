@@ -17,8 +17,10 @@ const make = (tag, values, ...children) => {
 const letter = run => String.fromCharCode(65 + run);
 const tag = run => make("span", { class: `letter run-${run}` }, letter(run));
 const count = (number, noun) => `${number.toLocaleString("en")} ${noun}${number === 1 ? "" : "s"}`;
-const digits = (value, unit) => value === null || value === undefined ? "–" : value.toFixed(unit ? 0 : 1).replace("-", "−");
-const signed = (value, unit) => value === null ? "–" : (value > 0 ? "+" : "") + digits(value, unit);
+// As Python rounds, which all other pages show: of the ties, x.25 and x.75, toFixed rounds x.25 up
+const rounded = value => (Math.abs(value % 1) === 0.25 ? Math.trunc(value * 10) / 10 : value).toFixed(1).replace("-", "−");
+const digits = value => value === null || value === undefined ? "–" : rounded(value);
+const signed = value => value === null ? "–" : (value > 0 ? "+" : "") + digits(value);
 
 // Data files, each loaded once; a file calls `receive`
 
@@ -90,7 +92,6 @@ const differenceOf = place => {
   const [one, other] = state.pair.map(run => scoreOf(run, place));
   return one === null || other === null ? null : one - other;
 };
-const unitOf = column => runs.flatMap(run => run.measures).find(([name]) => name === column)?.[2];
 const columns = () => {
   const scores = runs.map((_, run) => ({ key: letter(run), show: digits, value: place => scoreOf(run, place) }));
   const name = state.pair.map(letter).join("−");
@@ -116,7 +117,7 @@ const showHeads = shown => {
     ...shown.map(({ key, name }) => head(key, name ? [name] : [tag(key.charCodeAt(0) - 65)], `Sort by ${name ?? key}`))));
 };
 const showRows = () => {
-  const shown = columns(), unit = unitOf(state.measure), chosen = choices();
+  const shown = columns(), chosen = choices();
   order = sortExamples(shown);
   showHeads(shown);
   get("rows").replaceChildren(...order.map(place => {
@@ -125,7 +126,7 @@ const showRows = () => {
       tabindex: current ? 0 : -1, "aria-current": current && "true" }, id);
     const row = make("tr", {}, make("td", { class: "l" }, link), ...shown.map(({ key, value, show }) => {
       const number = value(place), way = key === "difference" && number !== null && Math.sign(number);
-      return make("td", { class: way ? (way > 0 ? "up" : "down") : false }, show(number, unit));
+      return make("td", { class: way ? (way > 0 ? "up" : "down") : false }, show(number));
     }));
     row.onclick = event => { if (event.target !== link) go({ example: place }); };
     return row;
@@ -343,10 +344,10 @@ const showPassage = ({ dataset: { from, to, sentence } }) => {
   if (sentence === undefined) showPlaces(stretches(+from, +to), count(to - from + 1, "word"));
   else showPlaces(source.sentences.slice(+sentence, +sentence + 1), "a sentence");
 };
-const card = (values, title, text, after, sentences = []) => {
-  const marked = source ? marksOf(text, source) : { marks: [], count: wordsIn(text).length };
+const card = (values, title, text, words, after, sentences = []) => {
+  const marked = source ? marksOf(text, source) : { marks: [], count: 0 };
   const number = kind => marked.marks.filter(mark => mark.kind === kind).length;
-  const facts = [count(marked.count, "word")];
+  const facts = [count(words, "word")];
   if (source && marked.count) facts.push(`${Math.round(100 * marked.copied / marked.count)} % copied`);
   const strange = [["novel", "word"], ["number", "number"]].filter(([kind]) => number(kind));
   if (strange.length) facts.push(`${strange.map(([kind, noun]) => count(number(kind), noun)).join(", ")} not in the source`);
@@ -364,7 +365,7 @@ const outputCard = (run, output) => {
     return { part: make("section", { class: `output run-${run}` }, make("h3", {}, ...title), scoreLine(run),
       make("p", { class: "soft" }, reason)), copied: [] };
   }
-  const [text, length, complete, lists] = output;
+  const [text, length, complete, lists, words] = output;
   if (!complete) after.push(make("p", { class: "warning" }, "It stops at its length limit."));
   if (length > text.length) after.push(make("p", { class: "warning" }, `Shown are the first ${text.length.toLocaleString("en")} of ${count(length, "character")}.`));
   for (const [name, rows] of lists) after.push(make("details", {}, make("summary", {}, name), make("ol", {}, ...rows.map(
@@ -372,21 +373,21 @@ const outputCard = (run, output) => {
       ...(place && source ? [make("button", { type: "button", class: "nearest", "data-sentence": place - 1 }, `source sentence ${place}`)] : []))))));
   if (runs[run].pages.includes(state.example))
     after.push(make("p", {}, make("a", { href: `${page.replace(/\.html$/, "")}-evidence/${state.example}.html` }, "What the system looked at")));
-  const shown = card({ class: `output run-${run}` }, title, text, after, lowSentences(text, lists));
+  const shown = card({ class: `output run-${run}` }, title, text, words, after, lowSentences(text, lists));
   shown.part.querySelector("h3").after(scoreLine(run));
   return shown;
 };
 const scoreLine = run => {
   const names = runs[run].measures.filter(([column]) => column === state.measure || /^rouge[12]_f$|^rougeLsum_f$/.test(column));
   names.sort(([one], [other]) => (other === state.measure) - (one === state.measure));
-  return make("p", { class: "numbers" }, ...names.map(([column, name, unit]) => make("span", { class: column === state.measure && "main" },
-    `${name} `, make("b", {}, digits(scoreOf(run, state.example, column), unit)))));
+  return make("p", { class: "numbers" }, ...names.map(([column, name]) => make("span", { class: column === state.measure && "main" },
+    `${name} `, make("b", {}, digits(scoreOf(run, state.example, column))))));
 };
 const showScores = () => {
   const names = new Map(runs.flatMap(run => run.measures).map(([column, ...rest]) => [column, rest]));
   const rows = [...names].map(([column, [name, unit]]) => {
     const values = runs.map((_, run) => scoreOf(run, state.example, column));
-    return make("tr", {}, make("th", { scope: "row", class: "l" }, name + (unit ? ` (${unit})` : "")), ...values.map(value => make("td", {}, digits(value, unit))));
+    return make("tr", {}, make("th", { scope: "row", class: "l" }, name + (unit ? ` (${unit})` : "")), ...values.map(value => make("td", {}, digits(value))));
   });
   get("scores").replaceChildren(make("thead", {}, make("tr", {}, make("th", { scope: "col", class: "l" }, "score"),
     ...runs.map((_, run) => make("th", { scope: "col" }, tag(run))))), make("tbody", {}, ...rows));
@@ -405,7 +406,7 @@ const showExample = (texts, outputs) => {
     get("text").replaceChildren(...source.nodes);
     if (words < all) get("text").append(make("p", { class: "warning" }, `Shown are the first ${count(words, "word")} of ${all.toLocaleString("en")}.`));
     texts.references.forEach((sentences, place) => references.push(card({ class: "output reference" },
-      [texts.references.length > 1 ? `Reference ${place + 1}` : "Reference"], sentences.join("\n"), [])));
+      [texts.references.length > 1 ? `Reference ${place + 1}` : "Reference"], sentences.join("\n"), texts.reference_words[place], [])));
   }
   const ofRuns = outputs.map((output, run) => outputCard(run, output));
   get("references").replaceChildren(...references.map(({ part }) => part));
