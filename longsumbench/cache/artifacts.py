@@ -253,9 +253,9 @@ def check_content(path: Path) -> None:
 
 
 def hash_of_file(path: Path) -> str:
-    """Return the SHA-256 of a file, which is read once in a process, until its size or time changes."""
+    """Return the SHA-256 of a file, which is read once in a process, until its size or time of change does."""
     state = path.stat()
-    return _hash_once(path, state.st_size, state.st_mtime_ns)
+    return _hash_once(path, state.st_size, state.st_ctime_ns)
 
 
 @cache

@@ -6,22 +6,23 @@
 """
 
 import json
+import signal
 import time
 from abc import abstractmethod
 from collections.abc import Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from inspect import signature
+from contextlib import contextmanager
 from typing import Any, NamedTuple
 
 from longsumbench.cache.request_cache import RequestCache
 from longsumbench.core import Decoding, Example, FitContext, Summary, System
-from longsumbench.core.callables import registered_function
+from longsumbench.core.callables import query_argument, registered_function
 from longsumbench.core.failures import report_failed
 from longsumbench.errors import EnvironmentProblem, SuiteError
 from longsumbench.modeling.checkpoints import describe_error
 from longsumbench.modeling.extraction import mean_target_words
 from longsumbench.models.command.config import CommandConfig, FunctionConfig
-from longsumbench.models.command.programs import Program
+from longsumbench.models.command.programs import Program, check_files
 
 _OUTPUTS = "outputs.sqlite"  # finished outputs, in the run's folder
 # What a program may see of an example.
@@ -110,7 +111,7 @@ class CommandSystem(ForeignSystem):
 
     def facts(self) -> dict[str, Any]:
         """Return the program's version and the hashes of its files."""
-        return self.config.program()
+        return self.config.program
 
     def prepare(self, context: FitContext) -> None:
         """Learn the length to ask for. MissingSplit as from `mean_target_words`."""
@@ -137,13 +138,19 @@ class CommandSystem(ForeignSystem):
         return json.dumps(visible_fields, ensure_ascii=False) + "\n"
 
     def write(self, example: Example) -> str:
-        """Run the program about an example; errors are those of `Program.write`."""
+        """Run the program about an example; errors are those of `Program.write`.
+
+        Raises:
+            DataError: a file of the program was changed since the run began; the output is not stored.
+        """
         words = self.state.target_words or self.config.length
-        return self._program.write(self.text_of(example), f"{words}")
+        output = self._program.write(self.text_of(example), f"{words}")
+        check_files(self.config.program["program_files"])
+        return output
 
 
 class FunctionSystem(ForeignSystem):
-    """A function of Python, (text, query) → summary: `longsumbench.run(model=function)`.
+    """A function of Python, (text, query=…) → summary: `longsumbench.run(model=function)`.
 
     Raises:
         UsageError: this process does not have the function.
@@ -157,13 +164,47 @@ class FunctionSystem(ForeignSystem):
         self._function = registered_function(config.function)
 
     def write(self, example: Example) -> str:
-        """Call the function about an example; one with a single parameter is given the text alone."""
-        name = self.config.function
-        arguments = (self.text_of(example), example.query)
+        """Call the function about an example; its parameter `query`, if it has one, is the query."""
+        config = self.config
+        arguments = query_argument(self._function, example.query)
         try:
-            summary = self._function(*arguments[: len(signature(self._function).parameters)])
+            with _time_limit(config.timeout_seconds):
+                summary = self._function(self.text_of(example), **arguments)
+        except _LateError:
+            problem = (
+                f"was not done after {config.timeout_seconds:g} seconds (model.timeout_seconds)"
+            )
         except (Exception, SystemExit) as error:
-            raise EnvironmentProblem(f"{name} raised {describe_error(error)}") from error
-        if not isinstance(summary, str):
-            raise EnvironmentProblem(f"{name} returned {summary!r:.50}, which is no text")
-        return summary.strip()
+            raise EnvironmentProblem(f"{config.function} raised {describe_error(error)}") from error
+        else:
+            if not isinstance(summary, str):
+                problem = f"returned {summary!r:.50}, which is no text"
+            elif len(summary.encode(errors="replace")) > config.output_limit:
+                problem = f"returned more than {config.output_limit:,} bytes (model.output_limit)"
+            else:
+                return summary.strip()
+        raise EnvironmentProblem(f"{config.function} {problem}")
+
+
+class _LateError(BaseException):
+    """Raised in a function at its time limit; `except Exception` in it does not catch it."""
+
+
+@contextmanager
+def _time_limit(seconds: float) -> Iterator[None]:
+    """Interrupt the code of Python that runs too long; in another thread than the main one there is no limit."""
+
+    def stop(*_: object) -> None:
+        raise _LateError
+
+    try:
+        earlier = signal.signal(signal.SIGALRM, stop)
+    except ValueError:  # another thread
+        yield
+        return
+    signal.setitimer(signal.ITIMER_REAL, seconds)
+    try:
+        yield
+    finally:
+        signal.setitimer(signal.ITIMER_REAL, 0)
+        signal.signal(signal.SIGALRM, earlier)
