@@ -11,7 +11,7 @@ from inspect import signature
 from types import CellType, CodeType, FunctionType, MethodType, ModuleType
 from typing import Any
 
-from joblib.hashing import NumpyHasher
+from joblib.hashing import NumpyHasher  # type: ignore[import-untyped]
 
 from longsumbench.errors import UsageError
 
@@ -23,8 +23,8 @@ _INSTALLED = re.compile(rf"{re.escape(os.path.dirname(os.__file__))}/|.*/(site|d
 # What code does is decided by these fields, not by its place
 _CODE_FIELDS = "code consts names varnames freevars cellvars flags exceptiontable argcount posonlyargcount kwonlyargcount"
 # Types that pickle refuses or stores by name, and their attributes
-_WRAPPERS = CellType | staticmethod | classmethod | property | functools.cached_property
 _CACHED = type(functools.cache(len))
+_WRAPPERS = (CellType, staticmethod, classmethod, property, functools.cached_property, _CACHED)
 _WRAPPED = ("cell_contents", "__wrapped__", "fget", "fset", "fdel", "func")
 
 
@@ -71,7 +71,7 @@ def query_argument(function: Summarizer, query: str | None) -> dict[str, str | N
     return {"query": query} if "query" in signature(function).parameters else {}
 
 
-class _Hasher(NumpyHasher):  # type: ignore[misc] # joblib has no annotations
+class _Hasher(NumpyHasher):
     """Hashes values as pickle stores them; functions and classes that are not installed by what they reach."""
 
     # joblib sorts dictionaries, but what a function does may depend on their order
@@ -159,7 +159,7 @@ def _list_content(value: Any) -> list[Any] | None:
         return [type(value), sorted(map(_hash_value, value))]
     if isinstance(value, ModuleType):
         return [value.__name__]
-    if isinstance(value, _WRAPPERS | _CACHED):
+    if isinstance(value, _WRAPPERS):
         return [getattr(value, name, None) for name in _WRAPPED]
     torch = sys.modules.get("torch")
     if torch and isinstance(value, torch.Tensor):

@@ -159,7 +159,7 @@ def hash_files(words: Sequence[str]) -> dict[str, str]:
         ) from error
 
 
-def check_files(hashes: Mapping[str, str]) -> None:
+def check_program_files(hashes: Mapping[str, str]) -> None:
     """Check that the files of a program are those that were hashed by `hash_files`.
 
     Raises:

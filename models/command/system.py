@@ -22,7 +22,7 @@ from longsumbench.errors import EnvironmentProblem, SuiteError
 from longsumbench.modeling.checkpoints import describe_error
 from longsumbench.modeling.extraction import mean_target_words
 from longsumbench.models.command.config import CommandConfig, FunctionConfig
-from longsumbench.models.command.programs import Program, check_files
+from longsumbench.models.command.programs import Program, check_program_files
 
 _OUTPUTS = "outputs.sqlite"  # finished outputs, in the run's folder
 # What a program may see of an example.
@@ -145,7 +145,7 @@ class CommandSystem(ForeignSystem):
         """
         words = self.state.target_words or self.config.length
         output = self._program.write(self.text_of(example), f"{words}")
-        check_files(self.config.program["program_files"])
+        check_program_files(self.config.program["program_files"])
         return output
 
 
