@@ -214,7 +214,10 @@ def write_checksums(folder: Path) -> None:
 
 
 def find_damage(folder: Path, in_full: bool = False) -> list[str]:
-    """Return a line for each damaged file of a finished stage: its size differs or, with `in_full`, its content."""
+    """Return a line for each damaged file of a finished stage: its size differs or, with `in_full`, its content.
+
+    With `in_full`, an added file is damage, too.
+    """
     try:
         checksums = _read_checksums(folder)
     except BadFile as error:
@@ -227,6 +230,12 @@ def find_damage(folder: Path, in_full: bool = False) -> list[str]:
             problems.append(f"{name} has {path.stat().st_size} bytes instead of {size}")
         elif in_full and hash_of_file(path) != sha256:
             problems.append(f"{name} has other content")
+    if in_full:
+        files = {
+            path.relative_to(folder).as_posix() for path in folder.rglob("*") if path.is_file()
+        }
+        added = sorted(files - checksums.keys() - {CHECKSUMS})
+        problems += [f"{name} was added" for name in added]
     return problems
 
 
@@ -253,9 +262,9 @@ def check_content(path: Path) -> None:
 
 
 def hash_of_file(path: Path) -> str:
-    """Return the SHA-256 of a file, which is read once in a process, until its size or time changes."""
+    """Return the SHA-256 of a file, which is read once in a process, until its size or time of change does."""
     state = path.stat()
-    return _hash_once(path, state.st_size, state.st_mtime_ns)
+    return _hash_once(path, state.st_size, state.st_ctime_ns)
 
 
 @cache

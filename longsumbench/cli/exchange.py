@@ -65,7 +65,7 @@ _VERIFY_ARGUMENTS = (
 
 def _execute_verify(options: Namespace) -> None:
     from longsumbench.exchange.verify import verify_runs
-    from longsumbench.runs.results import finished_folders
+    from longsumbench.runs.results import check_indexes, finished_folders
 
     folders = dict[Path, None]()  # a run may be named twice
     for name in options.runs:
@@ -73,6 +73,7 @@ def _execute_verify(options: Namespace) -> None:
         is_single_run = path.is_dir() and (path / "record.json").is_file()
         if path.exists() and not is_single_run:
             folders |= dict.fromkeys(finished_folders(path))
+            check_indexes(path)
         else:
             folders[results_of(options).find(name)] = None
     rows, num_failed = [], 0

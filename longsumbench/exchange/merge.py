@@ -6,12 +6,13 @@ A run is copied into a hidden folder, which is then renamed: no run is ever half
 import json
 import shutil
 from collections.abc import Iterator, Sequence
+from dataclasses import asdict
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
 from longsumbench.cache.locks import exclusive_lock
 from longsumbench.errors import DataError
-from longsumbench.exchange.verify import outcome_of, unlike_values
+from longsumbench.exchange.verify import flatten_values, unlike_values
 from longsumbench.files import write_atomically
 from longsumbench.formatting import format_count
 from longsumbench.runs.record import WORK_FOLDER, RunRecord
@@ -94,6 +95,12 @@ def _merge_run(folder: Path, source: str, target: Results) -> bool:
 def _unlike_files(folder: Path, place: Path) -> list[str]:
     """Return the files in which two copies of a run differ; its record only if the results do, not the costs."""
     first, second = hash_scored_files(folder), hash_scored_files(place)
-    results = [outcome_of(RunRecord.read(each).evaluation) for each in (folder, place)]
     names = [name for name in first if first[name] != second.get(name, first[name])]
-    return [name for name in names if name != "record.json" or unlike_values(*results)]
+    results = []
+    for each in (folder, place):
+        values = flatten_values(asdict(RunRecord.read(each).evaluation))
+        results.append({name: value for name, value in values.items() if value is not None})
+    unlike = unlike_values(*results)
+    # An earlier version may not know all of them
+    is_other = any(name in results[0] and name in results[1] for name in unlike)
+    return [name for name in names if name != "record.json" or is_other]

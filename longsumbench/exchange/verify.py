@@ -26,7 +26,9 @@ from longsumbench.core import (
     FitReport,
     Recipe,
     RunConfig,
+    Split,
     Summary,
+    System,
     build_settings,
     deciding_parts,
     registry,
@@ -37,8 +39,9 @@ from longsumbench.errors import DataError, SuiteError, suite_errors
 from longsumbench.files import BadFile, read_json, write_atomically
 from longsumbench.formatting import format_count
 from longsumbench.leaderboards.seed_groups import have_equal_outputs
-from longsumbench.metrics.aggregate import read_scores
+from longsumbench.metrics.aggregate import aggregate_measures, read_scores
 from longsumbench.metrics.evaluate import Evaluation
+from longsumbench.metrics.rouge import Rouge
 from longsumbench.modeling.neural_config import NeuralConfig
 from longsumbench.outputs.files import first_ids
 from longsumbench.outputs.import_outputs import (
@@ -46,14 +49,26 @@ from longsumbench.outputs.import_outputs import (
     OutputsToImport,
     only_summarized,
 )
+from longsumbench.rouge.scorer import ROUGE_TYPES
 from longsumbench.runs.compose import hydra_session
-from longsumbench.runs.overrides import add_config_file, as_hydra, flatten_config, read_config_file
-from longsumbench.runs.pipeline import key_of_run
+from longsumbench.runs.overrides import add_config_file, as_hydra, read_config_file
+from longsumbench.runs.pipeline import copies_sources, key_of_run, total_ledger
 from longsumbench.runs.predictions import digest_texts, num_summarized, read_summaries
-from longsumbench.runs.record import RunRecord, output_files, run_label, split_variant
+from longsumbench.runs.record import (
+    ImportedOutputs,
+    RecordedSystem,
+    RecordedTexts,
+    RunCosts,
+    RunRecord,
+    output_files,
+    recorded_facts,
+    run_label,
+    split_variant,
+)
 from longsumbench.runs.results import VERIFIED_FILE, Results, hash_scored_files, stage_of_run
-from longsumbench.runs.scoring import score_run
+from longsumbench.runs.scoring import score_run, scored_examples
 from longsumbench.runs.variant import name_variant, usual_config
+from longsumbench.sentences import split_for_rouge
 
 _log = logging.getLogger(__name__)
 
@@ -61,6 +76,7 @@ _NEED_MODELS = {"bertscore", "support", "judge"}  # metrics that are not compute
 _ROUNDING = 1e-6  # of a score: another machine may add in another order
 _CLOCK_ERROR = timedelta(days=1)  # of another machine
 _LARGEST_LOSS = 100.0  # nats per target token, at the start of a training
+_SCORED_BY_LIBRARY = 100  # summaries, evenly spaced; it is slow
 _EARLY_ENDS = ("max_tokens", "max_minutes", "patience")  # budgets and rules of a recipe
 # Words of a command; a variant does not name the settings in their files
 _OTHER_FILES = ("--config-dir", "experiment=", "model/recipe=")
@@ -155,105 +171,172 @@ def _find_problems(
     folder: Path, record: RunRecord, config: RunConfig, texts: Texts
 ) -> Iterator[str]:
     files = dict(output_files(len(record.evaluation.checkpoints)))
-    split = texts.splits[config.dataset.split]
+    split_name = config.dataset.split
+    split = texts.splits[split_name]
     tables = {name: read_scores(folder / name) for name in {*files.values(), "scores.csv"}}
     ids = set(split.ids[: num_summarized(split, config.decode)])
     if record.imported:  # examples may have been left out
         ids &= {*tables["scores.csv"].index, *record.evaluation.empty_references}
     outputs = {name: read_summaries(folder / name) for name in files}
-    yield from _find_unlike_settings(folder, record, config, texts, outputs["predictions.jsonl"])
+    fields = read_json(folder / "record.json", dict[str, Any])
+    yield from _find_unlike_settings(folder, record, fields.pop("config"))
+    yield from _find_impossible(record, config)
     problems = list[str]()
     for name, summaries in outputs.items():
         problems += _unlike_ids(name, [summary.id for summary in summaries], ids)
     if problems:  # all means are over other examples
         yield from problems
         return
+    expected = _expected_record(folder, record, config, texts, outputs["predictions.jsonl"])
     # Score the outputs again, as a run does
+    subset = only_summarized(texts, split_name, ids)
     with TemporaryDirectory() as root:
-        subset = only_summarized(texts, config.dataset.split, ids)
         evaluation = score_run(config, subset, record.fit, [*outputs.values()], Path(root))
         new_tables = {name: read_scores(Path(root) / name) for name in tables}
-    versions = {"rouge": record.evaluation.signature, **record.evaluation.measured_by}
-    versions_here = {"rouge": evaluation.signature, **evaluation.measured_by}
-    if unlike := unlike_values(versions, versions_here):
-        for old, new in unlike.values():
-            yield f"scored by another version, so not compared: {old}; here {new}"
-        return
-    recorded, outcome = outcome_of(record.evaluation), outcome_of(evaluation)
-    if record.outputs_digest:
-        recorded["outputs_digest"] = record.outputs_digest
-        outcome["outputs_digest"] = digest_texts(outputs["predictions.jsonl"])
-    differing = {"record.json": unlike_values(recorded, outcome)}
+    other_version = _describe_other_version(record.evaluation, evaluation)
+    if other_version:
+        yield f"scored by another version, so not compared: {other_version}"
+        tables.clear()
+    else:
+        evaluation = _add_other_metrics(evaluation, record, tables, new_tables)
+        expected = replace(expected, evaluation=evaluation)
+    values = asdict(expected)
+    for name in ("config", "verified"):
+        del values[name]
+    unlike_fields = unlike_values(flatten_values(fields), flatten_values(values))
+    unlike_scores = [*_find_unlike_scores(tables, new_tables)]
+    if unlike_fields and unlike_scores:
+        yield "predictions.jsonl: changed, or the scores in all other files are"
+    yield from _describe_unlike("record.json", unlike_fields, "settings, texts and outputs give")
+    yield from unlike_scores
+    if tables and not unlike_scores:
+        scores = _score_by_library(config, subset.splits[split_name], outputs["predictions.jsonl"])
+        cells = _cells(tables[files["predictions.jsonl"]])
+        recorded = {name: cells[name] for name in scores}
+        yield from _describe_unlike(
+            "scores.csv", unlike_values(recorded, scores), "rouge_score gives"
+        )
+
+
+def _find_unlike_scores(
+    tables: Mapping[str, pd.DataFrame], new_tables: Mapping[str, pd.DataFrame]
+) -> Iterator[str]:
     for name, table in sorted(tables.items()):
         yield from _unlike_ids(name, table.index, new_tables[name].index)
-        differing[name] = unlike_values(_cells(table), _cells(new_tables[name]))
-    if differing["record.json"] and differing["scores.csv"]:
-        yield "predictions.jsonl: changed, or the scores in all other files are"
-    for name, unlike in differing.items():
+        unlike = unlike_values(_cells(table), _cells(new_tables[name].reindex(table.index)))
         yield from _describe_unlike(name, unlike, "the outputs give")
 
 
 def _find_unlike_settings(
-    folder: Path, record: RunRecord, config: RunConfig, texts: Texts, summaries: Sequence[Summary]
+    folder: Path, record: RunRecord, config: Mapping[str, Any]
 ) -> Iterator[str]:
-    """Yield a line for what the settings, the training and the times of a record contradict."""
+    """Yield a line if a run's folder, or its `config.yaml`, is not the one that its record names."""
     place = Path("runs", record.key.dataset, record.key.model, record.run_id)
     if folder.absolute().parts[-4:] != place.parts:
         yield f"its folder is not {place.as_posix()}, where its record belongs"
-    settings = read_config_file(folder / "config.yaml")
+    settings = [flatten_values(config), flatten_values(read_config_file(folder / "config.yaml"))]
     # A later command may rename the run, and another machine have other folders
     for name in ("name", "dataset.path"):
-        settings.pop(name, None)
-    unlike = unlike_values(flatten_config(asdict(record.config)), settings)
-    yield from _describe_unlike("record.json", unlike, "config.yaml has")
-    yield from _find_impossible(record, config)
-    is_import = isinstance(config.model, ImportedConfig)
-    if is_import and not record.imported:
-        _log.warning(f"{record.label}: settings not checked, because this system is not installed")
-        return
-    if is_import:
-        outputs = OutputsToImport(Path(), record.key.model, record.variant, record.key.seed)
-        config.model = ImportedConfig.of(outputs)
-    expected = _expected_fields(folder, record, config, texts, summaries)
-    if not is_import:
-        expected["imported"] = None
-    values = {**vars(record), **vars(record.key)}
-    values |= {f"fit.{name}": value for name, value in vars(record.fit).items()}
-    unlike = unlike_values(values, expected)
-    yield from _describe_unlike("record.json", unlike, "its settings give")
+        if name in settings[0]:
+            settings[0][name] = settings[1].get(name)
+    yield from _describe_unlike("record.json", unlike_values(*settings), "config.yaml has")
 
 
-def _expected_fields(
+def _expected_record(
     folder: Path,
     record: RunRecord,
     config: RunConfig,
     texts: Texts,
     summaries: Sequence[Summary],
-) -> dict[str, Any]:
-    """Return the fields of a record that its settings decide; those of the training as "fit.steps"."""
-    expected: dict[str, Any] = {"oracle": sees_reference(config.model, config.decode)}
+) -> RunRecord:
+    """Return a record with what its settings, texts and summaries decide; the other fields are its own."""
+    copies = copies_sources(config, record.fit, record.system.checkpoint)
+    facts = recorded_facts(texts.facts, RecordedTexts)
+    expected = replace(
+        record,
+        outputs_digest=digest_texts(summaries),
+        ledger=total_ledger(summaries, copies, config.decode),
+        texts=replace(facts, more=record.texts.more),
+    )
+    model = config.model
+    is_import = isinstance(model, ImportedConfig)
+    if is_import and not record.config.model.get("imported"):
+        _log.warning(f"{record.label}: settings not checked, because this system is not installed")
+        return expected
+    if is_import:
+        outputs = OutputsToImport(Path(), record.key.model, record.variant, record.key.seed)
+        config.model = ImportedConfig.of(outputs)
+        imported = record.imported or ImportedOutputs("", "")
+        expected = replace(expected, imported=imported, costs=RunCosts())
+    else:
+        expected = replace(expected, imported=None)
+    has_checkpoint = (
+        getattr(model, "checkpoint", None) or model.name not in registry.systems.built_in
+    )
+    if is_import or not has_checkpoint:
+        expected = replace(expected, system=RecordedSystem(more=record.system.more))
+    oracle = sees_reference(config.model, config.decode)
+    expected = replace(expected, oracle=oracle, fit=_expected_fit(folder, record, config, texts))
     try:
-        key = key_of_run(config, texts, digest_texts(summaries) if record.imported else "")
+        key = key_of_run(config, texts, expected.outputs_digest if record.imported else "")
         # Other code may have made it
         key = replace(key, versions=record.key.versions)
-        expected |= {**vars(key), "run_id": key.run_id}
-        if not record.imported:
-            expected["variant"] = _expected_variant(folder, record, config)
+        variant = record.variant if is_import else _expected_variant(folder, record, config)
+        return replace(expected, key=key, run_id=key.run_id, variant=variant)
     except SuiteError as error:
         _log.warning(f"{record.label}: not computed again, run id and variant: {error}")
-    # What no setting decides is taken from the record itself
-    parts = deciding_parts(config.model, config.train, config.decode)
-    if "train" not in parts or not config.train.max_steps:
-        fit = FitReport(record.fit.parameters, ended_by=record.fit.ended_by)
-    elif isinstance(config.model, NeuralConfig):  # trained by the suite's loop
-        fit = _expected_training(record.fit, config.train, bool(texts.splits.get("validation")))
-        with suppress(FileNotFoundError, BadFile):
-            trained = read_json(stage_of_run(folder, "checkpoint") / "fit.json", FitReport)
-            # Another training of the same may have taken longer
-            fit = replace(trained, seconds=fit.seconds)
-    else:
-        fit = record.fit
-    return expected | {f"fit.{name}": value for name, value in vars(fit).items()}
+        return expected
+
+
+def _expected_fit(folder: Path, record: RunRecord, config: RunConfig, texts: Texts) -> FitReport:
+    """Return a report with what the settings and the losses decide; that of the training itself if it is here."""
+    fit, model = record.fit, config.model
+    if isinstance(model, ImportedConfig) or registry.systems.load(model.name).fit is System.fit:
+        return FitReport()
+    if (
+        "train" not in deciding_parts(model, config.train, config.decode)
+        or not config.train.max_steps
+    ):
+        return FitReport(fit.parameters, ended_by=fit.ended_by, precision=fit.precision)
+    if not isinstance(model, NeuralConfig):
+        return fit
+    with suppress(FileNotFoundError, BadFile):
+        trained = read_json(stage_of_run(folder, "checkpoint") / "fit.json", FitReport)
+        # Another training of the same may have taken longer
+        return replace(trained, seconds=fit.seconds)
+    return _expected_training(fit, config.train, bool(texts.splits.get("validation")))
+
+
+def _describe_other_version(recorded: Evaluation, evaluation: Evaluation) -> str:
+    """Return the versions of a metric if another one computed the recorded scores; empty for the same."""
+    here = {**evaluation.measured_by, "rouge": evaluation.signature}
+    for name, version in {**recorded.measured_by, "rouge": recorded.signature}.items():
+        if here.get(name, version) != version:
+            return f"{version}; here {here[name]}"
+    return ""
+
+
+def _add_other_metrics(
+    evaluation: Evaluation,
+    record: RunRecord,
+    tables: Mapping[str, pd.DataFrame],
+    new_tables: dict[str, pd.DataFrame],
+) -> Evaluation:
+    """Return an evaluation with the recorded metrics that are not computed again; their means are computed again."""
+    recorded = record.evaluation
+    if not recorded.measured_by.keys() - evaluation.measured_by.keys():
+        return evaluation
+    for name, table in tables.items():
+        new_tables[name] = table.assign(**new_tables[name])
+    columns = tables["scores.csv"].columns.difference(new_tables["scores.csv"].columns)
+    resamples = record.config.score.resamples
+    means = aggregate_measures(tables["scores.csv"][columns], resamples, in_units=recorded.units)
+    return replace(
+        evaluation,
+        measures={**recorded.measures, **means, **evaluation.measures},
+        units={**recorded.units, **evaluation.units},
+        measured_by={**recorded.measured_by, **evaluation.measured_by},
+    )
 
 
 def _expected_variant(folder: Path, record: RunRecord, config: RunConfig) -> str:
@@ -344,6 +427,34 @@ def _losses_of(record: RunRecord) -> tuple[Any, ...]:
     return record.fit.first_loss, record.fit.last_loss, record.fit.validation_losses
 
 
+def _score_by_library(
+    config: RunConfig, split: Split, summaries: Sequence[Summary]
+) -> dict[str, float]:
+    """Return the scores of some summaries by `rouge_score`, as `_cells`; none where it has no such rule."""
+    scoring = config.score
+    if (scoring.mode, scoring.tokenizer, scoring.references) != ("google", "default", None):
+        return {}
+    from rouge_score.rouge_scorer import RougeScorer
+
+    scorer = RougeScorer(ROUGE_TYPES, use_stemmer=scoring.stem)
+    metric = Rouge(scoring)
+    examples = scored_examples(config, split, [summary.text for summary in summaries])
+    cells = {}
+    for index in range(0, len(summaries), -(-len(summaries) // _SCORED_BY_LIBRARY)):
+        example, summary = examples[index], summaries[index]
+        if not metric.can_score(example) or summary.counts.get("failed"):
+            continue
+        lines = []
+        for text in (summary.text, *example.references):
+            sentences = split_for_rouge(text, scoring.sentences)
+            lines.append("\n".join(" ".join(sentence.split()) for sentence in sentences))
+        scores = scorer.score_multi(lines[1:], lines[0])
+        for kind, values in scores.items():
+            for part, value in zip("prf", values, strict=True):
+                cells[f"{kind}_{part} of '{example.id}'"] = float(value)
+    return cells
+
+
 def _describe_unlike(
     name: str, unlike: Mapping[str, tuple[Any, Any]], source: str
 ) -> Iterator[str]:
@@ -367,21 +478,26 @@ def _cells(table: pd.DataFrame) -> dict[str, float]:
     return cells
 
 
-def outcome_of(evaluation: Evaluation) -> dict[str, Any]:
-    """Return the known values that outputs and texts decide, as path ("scores.rouge1.f") → number, text."""
-    values = json.loads(json.dumps(asdict(replace(evaluation, checkpoints=()))))
-    row: dict[str, Any] = dict(pd.json_normalize(values).iloc[0])
-    return {name: value for name, value in row.items() if value is not None}
+def flatten_values(values: Any, name: str = "") -> dict[str, Any]:
+    """Return path → value ("scores.rouge1.f", "kept.0.1") of nested mappings and lists, also of empty ones."""
+    if isinstance(values, list | tuple):
+        values = dict(enumerate(values))
+    if not isinstance(values, Mapping) or not values:
+        return {name: values}
+    fields = dict[str, Any]()
+    for key, value in values.items():
+        fields |= flatten_values(value, f"{name}.{key}".lstrip("."))
+    return fields
 
 
 def unlike_values(
     first: Mapping[str, Any], second: Mapping[str, Any]
 ) -> dict[str, tuple[Any, Any]]:
-    """Return name → both values, of those that both have and that differ by more than rounding."""
+    """Return name → both values, of those that are missing in one, or differ by more than rounding."""
     unlike = {}
-    for name, value in first.items():
-        pair = value, second.get(name)
-        if name in second and f"{pair[0]}" != f"{pair[1]}" and not _are_close(*pair):
+    for name in {**first, **second}:
+        pair = first.get(name, "missing"), second.get(name, "missing")
+        if f"{pair[0]}" != f"{pair[1]}" and not _are_close(*pair):
             unlike[name] = pair
     return unlike
 

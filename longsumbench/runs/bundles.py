@@ -8,7 +8,6 @@ The same files give the same bundle, byte for byte. A bundle is read from its un
 
 import csv
 import errno
-import hashlib
 import io
 import lzma
 import shutil
@@ -18,7 +17,7 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-from longsumbench.cache.artifacts import clear_partial, user_cache
+from longsumbench.cache.artifacts import clear_partial, find_damage, hash_of_file, user_cache
 from longsumbench.errors import DataError, shorten_path
 from longsumbench.files import digest, hash_regular, replaced_file, write_atomically
 from longsumbench.formatting import format_bytes
@@ -44,35 +43,41 @@ _HEADER = ("run_id", "model", "variant", "seed", "n", "ranked_by", "score", "dig
 
 def write_bundle(bundle: Path, runs: Sequence[tuple[Path, RunRecord]]) -> None:
     """Write folders of runs and their records as a bundle and its index, in their order; each replaces an old one."""
-    index = io.StringIO()
-    lines = csv.writer(index, lineterminator="\n")
-    lines.writerow(_HEADER)
     with replaced_file(bundle) as file, tarfile.open(fileobj=file, mode="w:xz") as archive:
-        for folder, record in runs:
-            hashes = {}
+        for folder, _ in runs:
             for name in files_to_pack(folder):
                 data = (folder / name).read_bytes()
                 member = tarfile.TarInfo("/".join(("runs", *folder.parts[-3:], name)))
-                member.size, hashes[name] = len(data), hashlib.sha256(data).hexdigest()
+                member.size = len(data)
                 archive.addfile(member, io.BytesIO(data))
-            ranked_by = record.evaluation.ranked_by
-            mean = measured_mean(record, ranked_by)
-            lines.writerow(
-                (
-                    record.run_id,
-                    record.key.model,
-                    record.variant,
-                    record.key.seed,
-                    record.evaluation.n,
-                    ranked_by,
-                    "" if mean is None else f"{mean.mean:.2f}",
-                    digest(hashes)[:16],
-                )
-            )
         # A bundle that would be refused when it is read is not written.
         archive.close()
         _check_content(bundle, file.tell(), archive.offset)
-    write_atomically(index_of(bundle), index.getvalue())
+    write_atomically(index_of(bundle), format_index(runs))
+
+
+def format_index(runs: Sequence[tuple[Path, RunRecord]]) -> str:
+    """Return the index of a bundle: CSV with a line for each run."""
+    index = io.StringIO()
+    lines = csv.writer(index, lineterminator="\n")
+    lines.writerow(_HEADER)
+    for folder, record in runs:
+        hashes = {name: hash_of_file(folder / name) for name in files_to_pack(folder)}
+        ranked_by = record.evaluation.ranked_by
+        mean = measured_mean(record, ranked_by)
+        lines.writerow(
+            (
+                record.run_id,
+                record.key.model,
+                record.variant,
+                record.key.seed,
+                record.evaluation.n,
+                ranked_by,
+                "" if mean is None else f"{mean.mean:.2f}",
+                digest(hashes)[:16],
+            )
+        )
+    return index.getvalue()
 
 
 def index_of(bundle: Path) -> Path:
@@ -95,7 +100,8 @@ def unpack_bundle(bundle: Path) -> Path:
 
     Raises:
         FileNotFoundError: the bundle does not exist.
-        DataError: it is damaged, a name in it is not that of a run's file, or its content is far too large.
+        DataError: it is damaged, a name in it is not that of a run's file, its content is far too large, or the copy in
+            the cache was changed.
     """
     try:
         sha256 = hash_regular(bundle)
@@ -104,7 +110,13 @@ def unpack_bundle(bundle: Path) -> Path:
     except OSError as error:
         raise DataError(f"cannot be read ({error.strerror})", bundle) from error
     inputs = {"name": bundle.name, "sha256": sha256}
-    return user_cache().get("runs", inputs, partial(_extract_files, bundle))
+    folder = user_cache().get("runs", inputs, partial(_extract_files, bundle))
+    if problems := find_damage(folder, in_full=True):
+        advice = (
+            f"remove it by `longsumbench cache prune {folder.name}` and run the same command again"
+        )
+        raise DataError(f"this copy of packed runs is damaged ({problems[0]}); {advice}", folder)
+    return folder
 
 
 class _Content:

@@ -170,9 +170,7 @@ def _carry_out(
         evaluation = scoring.score_run(config, texts, report, outputs, folder)
     point.timings["total"] = round(time.monotonic() - started, 3)
     facts = system.facts()
-    copies = not (report.parameters or facts.get("checkpoint"))
-    if config.decode.mode == "extract" and "decode" in model.decided_by:
-        copies = True
+    copies = copies_sources(config, report, facts.get("checkpoint"))
     record = RunRecord(
         run_id=folder.name,
         key=key,
@@ -181,7 +179,7 @@ def _carry_out(
         evaluation=evaluation,
         outputs_digest=digest_texts(outputs[0]),
         fit=report,
-        ledger=_total_ledger(outputs[0], copies, config.decode),
+        ledger=total_ledger(outputs[0], copies, config.decode),
         costs=RunCosts() if point.imported else _costs_of(point, outputs[0], workdir),
         texts=recorded_facts(texts.facts, RecordedTexts),
         system=recorded_facts(facts, RecordedSystem),
@@ -224,7 +222,14 @@ def take_part(folder: Path) -> None:
     _summarize_each(system, splits[config.dataset.split], config.decode, folder, len(report.kept))
 
 
-def _total_ledger(
+def copies_sources(config: core.RunConfig, report: core.FitReport, checkpoint: str | None) -> bool:
+    """Return True if the summaries of a system, whose weights are from `checkpoint`, have words of their sources only."""
+    if config.decode.mode == "extract" and "decode" in config.model.decided_by:
+        return True
+    return not (report.parameters or checkpoint)
+
+
+def total_ledger(
     summaries: Sequence[core.Summary], copies: bool, decoding: core.Decoding
 ) -> Ledger:
     """Sum what the summaries of a run say about their texts; with `copies` their words are those of the sources."""

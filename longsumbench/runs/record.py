@@ -157,7 +157,7 @@ def recorded_facts(facts: Mapping[str, Any], part: type[_Part]) -> _Part:
 class RecordedConfig(RunConfig):
     """The resolved configuration. The settings of its model are a mapping: the system may not be installed."""
 
-    model: Any
+    model: dict[str, Any]  # type: ignore[assignment]
 
     @classmethod
     def of(cls, config: RunConfig) -> Self:

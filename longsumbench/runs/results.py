@@ -21,7 +21,7 @@ from typing import Any, Self, TypedDict
 
 from omegaconf import OmegaConf
 
-from longsumbench.cache.artifacts import CHECKSUMS, ArtifactCache, find_damage
+from longsumbench.cache.artifacts import CHECKSUMS, ArtifactCache
 from longsumbench.cache.locks import exclusive_lock, lock_holder
 from longsumbench.core import SECTIONS, FitReport, RunConfig, build_settings, registry
 from longsumbench.corpora.reading.store import ReadSplit
@@ -36,7 +36,14 @@ from longsumbench.files import (
     write_atomically,
 )
 from longsumbench.formatting import format_bytes, format_count
-from longsumbench.runs.bundles import ENDING, files_to_pack, unpack_bundle, write_bundle
+from longsumbench.runs.bundles import (
+    ENDING,
+    files_to_pack,
+    format_index,
+    index_of,
+    unpack_bundle,
+    write_bundle,
+)
 from longsumbench.runs.record import WORK_FOLDER, RunRecord, TornRecord, output_files
 
 _log = logging.getLogger(__name__)
@@ -241,6 +248,19 @@ def finished_folders(path: Path, **options: Any) -> list[Path]:
     return [folder for folder in folders if (folder / "record.json").exists()]
 
 
+def check_indexes(path: Path) -> None:
+    """Check that the indexes of a bundle, or of those in a results folder, are those of their runs; they may be missing.
+
+    Raises:
+        DataError: an index has something else.
+    """
+    for bundle in [path] if path.is_file() else sorted(path.glob(f"bundles/*{ENDING}")):
+        index = index_of(bundle)
+        runs = [(folder, RunRecord.read(folder)) for folder in finished_folders(bundle)]
+        if index.is_file() and index.read_bytes() != format_index(runs).encode():
+            raise DataError("not the index of the runs in its bundle: delete it", index)
+
+
 def hash_scored_files(folder: Path) -> dict[str, str]:
     """Return name → SHA-256 of the record, the summaries and the scores of a run."""
     paths = [
@@ -381,7 +401,7 @@ def pack_runs(results: Results) -> Iterator[str]:
     ):
         bundle = results.bundle(dataset)
         with results.leaderboard_lock(dataset):
-            _check_packed_runs(results.unpack(dataset))
+            results.unpack(dataset)  # DataError if it is damaged
             runs = []
             for folder in results.run_folders(dataset):
                 folder_to_pack = _choose_folder_to_pack(results, folder)
@@ -389,13 +409,6 @@ def pack_runs(results: Results) -> Iterator[str]:
                     runs.append((folder_to_pack, RunRecord.read(folder_to_pack)))
             write_bundle(bundle, runs)
         yield f"packed: {format_count(len(runs), 'run')} → {bundle} ({format_bytes(bundle.stat().st_size)})"
-
-
-def _check_packed_runs(copy: Path | None) -> None:
-    """Raise DataError if a file in the copy of packed runs differs from the one in the bundle."""
-    if copy and (problems := find_damage(copy, in_full=True)):
-        advice = f"remove it by `longsumbench cache prune {copy.name}` and pack again"
-        raise DataError(f"this copy of packed runs is damaged ({problems[0]}); {advice}", copy)
 
 
 def _choose_folder_to_pack(results: Results, folder: Path) -> Path | None:

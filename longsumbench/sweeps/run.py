@@ -36,9 +36,9 @@ def run(
         run(model={"name": "seal", "segment_length": 64}, dataset="aclsum", scale="tiny", seed=2)
         run(model=my_summarizer, dataset="aclsum")
 
-    A function, (text, query) → summary or (text) → summary, is called in this process. Another function is another run,
-    by a hash of its source, its defaults, and the variables and functions outside that it names. What these functions
-    use, imported modules and files are not covered: after a change there, add `overwrite=True`.
+    A function, (text) → summary or (text, query=…) → summary, is called in this process. Another function is another
+    run, by a hash of all that it reaches. Installed packages, what it imports itself and files are not covered: after a
+    change there, add `overwrite=True`.
 
     Args:
         config: the `config.yaml` of a run; `settings` change it.

@@ -2,6 +2,7 @@
 
 import shlex
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Annotated, Any
 
 from longsumbench.core import (
@@ -25,7 +26,25 @@ _PLACEHOLDERS = ("file", "output", "words")
 
 
 @dataclass
-class CommandConfig(SystemConfig):
+class _ForeignConfig(SystemConfig):
+    """The limits of code that is not the suite's."""
+
+    timeout_seconds: Seconds = setting(
+        600.0, "longest time for one text", "seconds", decides="nothing"
+    )
+    output_limit: Count = setting(
+        1_000_000,
+        "most that is written for one text, and most that is reported",
+        "bytes",
+        decides="nothing",
+    )
+
+    decided_by = frozenset({"decode"})  # `decode.failed`
+    capabilities = Capabilities(reads_layout=True)
+
+
+@dataclass
+class CommandConfig(_ForeignConfig):
     """Any program: it is given a text, and what it writes is the summary."""
 
     name: Text = setting("command", "name of the system")
@@ -43,19 +62,7 @@ class CommandConfig(SystemConfig):
     length: AskedWords = setting(
         "train", "{words}: a number | train: mean length of the training targets", "words"
     )
-    timeout_seconds: Seconds = setting(
-        600.0, "longest time for one text", "seconds", decides="nothing"
-    )
-    output_limit: Count = setting(
-        1_000_000,
-        "most that is written for one text, and most that is reported",
-        "bytes",
-        decides="nothing",
-    )
     parallel: Count = setting(1, "programs at once", "programs", decides="nothing")
-
-    decided_by = frozenset({"decode"})  # `decode.failed`
-    capabilities = Capabilities(reads_layout=True)
 
     @property
     def words(self) -> list[str]:
@@ -71,8 +78,9 @@ class CommandConfig(SystemConfig):
         """The names in braces that the command has."""
         return PLACEHOLDER.findall(self.command or "")
 
+    @cached_property
     def program(self) -> dict[str, Any]:
-        """Return the version that the program prints, and the hashes of its file and of files that are words.
+        """The version that the program prints, and the hashes of its file and of files that are words, at first use.
 
         Raises:
             EnvironmentProblem: there is no such program, or it prints no version.
@@ -84,8 +92,8 @@ class CommandConfig(SystemConfig):
         return program
 
     def identity(self) -> dict[str, Any]:
-        """Return the settings, and what `program` returns."""
-        return {**super().identity(), **self.program()}
+        """Return the settings, and `program`."""
+        return {**super().identity(), **self.program}
 
     def without_effect(self, train: Recipe, decode: Decoding) -> set[str]:
         """Return the length if the program is not asked for one."""
@@ -113,12 +121,10 @@ def _split_command(name: str, command: str | None) -> list[str]:
 
 
 @dataclass
-class FunctionConfig(SystemConfig):
-    """A function of Python, (text, query) → summary: `longsumbench.run(model=function)`."""
+class FunctionConfig(_ForeignConfig):
+    """A function of Python, (text, query=…) → summary: `longsumbench.run(model=function)`."""
 
     name: Text = setting("function", "name of the system")
     function: Text | None = setting(
-        None, "its name and a hash of its source; run(model=function) sets it"
+        None, "its name and a hash of all that it reaches; run(model=function) sets it"
     )
-    decided_by = frozenset({"decode"})  # `decode.failed`
-    capabilities = Capabilities(reads_layout=True)

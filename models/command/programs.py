@@ -9,7 +9,7 @@ import os
 import re
 import shutil
 import time
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
 from functools import cache
@@ -19,8 +19,9 @@ from tempfile import TemporaryDirectory, TemporaryFile
 from threading import Event
 from typing import IO
 
-from longsumbench.errors import EnvironmentProblem
-from longsumbench.files import hash_regular, open_regular
+from longsumbench.cache.artifacts import hash_of_file
+from longsumbench.errors import DataError, EnvironmentProblem
+from longsumbench.files import open_regular
 from longsumbench.formatting import escape_line
 
 # Not ${name} of a shell or JavaScript, and not {{name}}.
@@ -148,14 +149,29 @@ def hash_files(words: Sequence[str]) -> dict[str, str]:
         raise EnvironmentProblem(
             f"there is no program '{words[0]}' that can be run here (model.command): install it, or give its path"
         )
-    paths = {word: word for word in words if os.path.isfile(word)}
-    paths[words[0]] = program
+    paths = {words[0]: program}  # the first one
+    for word in words[1:]:
+        if os.path.isfile(word):
+            paths.setdefault(word, word)
     try:
-        return {word: hash_regular(Path(path)) for word, path in paths.items()}
+        return {word: hash_of_file(Path(path)) for word, path in paths.items()}
     except OSError as error:
         raise EnvironmentProblem(
             f"model.command has a file that cannot be read: {error}"
         ) from error
+
+
+def check_program_files(hashes: Mapping[str, str]) -> None:
+    """Check that the files of a program are those that were hashed by `hash_files`.
+
+    Raises:
+        DataError: one was changed.
+    """
+    current = hash_files([*hashes])
+    for word, sha256 in hashes.items():
+        if current.get(word) != sha256:
+            problem = f"'{word}' (model.command) was changed while the run went on"
+            raise DataError(f"{problem}: run the same command again, which is another run")
 
 
 @cache

@@ -6,24 +6,26 @@
 """
 
 import json
+import os
 import time
 from abc import abstractmethod
 from collections.abc import Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from inspect import signature
+from contextlib import chdir
 from itertools import tee
 from typing import Any, NamedTuple
 
 from longsumbench.cache.request_cache import RequestCache
 from longsumbench.core import Decoding, Example, FitContext, Summary, System
-from longsumbench.core.callables import registered_function
+from longsumbench.core.callables import query_argument, registered_function
 from longsumbench.core.failures import report_failed
 from longsumbench.core.terminal_text import remove_control_codes
 from longsumbench.errors import EnvironmentProblem, SuiteError
+from longsumbench.interrupts import time_limit
 from longsumbench.modeling.checkpoints import describe_error
 from longsumbench.modeling.extraction import mean_target_words
 from longsumbench.models.command.config import CommandConfig, FunctionConfig
-from longsumbench.models.command.programs import Program
+from longsumbench.models.command.programs import Program, check_program_files
 
 _OUTPUTS = "outputs.sqlite"  # finished outputs, in the run's folder
 # What a program may see of an example.
@@ -112,7 +114,7 @@ class CommandSystem(ForeignSystem):
 
     def facts(self) -> dict[str, Any]:
         """Return the program's version and the hashes of its files."""
-        return self.config.program()
+        return self.config.program
 
     def prepare(self, context: FitContext) -> None:
         """Learn the length to ask for. MissingSplit as from `mean_target_words`."""
@@ -139,13 +141,19 @@ class CommandSystem(ForeignSystem):
         return json.dumps(visible_fields, ensure_ascii=False) + "\n"
 
     def write(self, example: Example) -> str:
-        """Run the program about an example; errors are those of `Program.write`."""
+        """Run the program about an example; errors are those of `Program.write`.
+
+        Raises:
+            DataError: a file of the program was changed since the run began; the output is not stored.
+        """
         words = self.state.target_words or self.config.length
-        return self._program.write(self.text_of(example), f"{words}")
+        output = self._program.write(self.text_of(example), f"{words}")
+        check_program_files(self.config.program["program_files"])
+        return output
 
 
 class FunctionSystem(ForeignSystem):
-    """A function of Python, (text, query) → summary: `longsumbench.run(model=function)`.
+    """A function of Python, (text, query=…) → summary: `longsumbench.run(model=function)`.
 
     Raises:
         UsageError: this process does not have the function.
@@ -159,13 +167,30 @@ class FunctionSystem(ForeignSystem):
         self._function = registered_function(config.function)
 
     def write(self, example: Example) -> str:
-        """Call the function about an example; one with a single parameter is given the text alone."""
-        name = self.config.function
-        arguments = (self.text_of(example), example.query)
+        """Call the function about an example; its parameter `query`, if it has one, is the query."""
+        config = self.config
+        late = EnvironmentProblem(
+            f"{config.function} was not done after {config.timeout_seconds:g} seconds (model.timeout_seconds)"
+        )
+        arguments = query_argument(self._function, example.query)
         try:
-            summary = self._function(*arguments[: len(signature(self._function).parameters)])
+            # It may change the working folder, in which results have their place
+            with time_limit(config.timeout_seconds / 60, problem=late), chdir(os.curdir):
+                summary = self._function(self.text_of(example), **arguments)
         except (Exception, SystemExit) as error:
-            raise EnvironmentProblem(f"{name} raised {describe_error(error)}") from error
+            if error is late:
+                raise
+            raise EnvironmentProblem(f"{config.function} raised {describe_error(error)}") from error
         if not isinstance(summary, str):
-            raise EnvironmentProblem(f"{name} returned {summary!r:.50}, which is no text")
+            raise EnvironmentProblem(
+                f"{config.function} returned {summary!r:.50}, which is no text"
+            )
+        encoded = summary.encode(errors="replace")
+        problem = ""
+        if len(encoded) > config.output_limit:
+            problem = f"more than {config.output_limit:,} bytes (model.output_limit)"
+        elif encoded.decode() != summary:
+            problem = "half a character (a lone surrogate)"
+        if problem:
+            raise EnvironmentProblem(f"{config.function} returned {problem}")
         return summary.strip()

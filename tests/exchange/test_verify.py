@@ -3,8 +3,10 @@
 import csv
 import io
 import json
+import re
 import shutil
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from copy import deepcopy
 from pathlib import Path
 from typing import Any
 
@@ -14,8 +16,10 @@ from support.json_files import read_json, read_rows, write_json, write_rows
 from support.toys import tiny_overrides, write_jsonl
 
 from longsumbench.cli.main import main
+from longsumbench.exchange import verify
 from longsumbench.metrics.aggregate import read_scores, write_scores
 from longsumbench.runs.results import finished_folders
+from longsumbench.runs.scoring import score_run
 
 MINE = ["dataset.name=mine", "baselines=false", "score.resamples=100"]
 
@@ -252,15 +256,71 @@ def test_bad_words(words: list[str], code: int, message: str, work: Path, typed:
     assert err.startswith(f"longsumbench: {message}")
 
 
-def test_facts_that_a_record_does_not_have_are_not_compared(work: Path, typed: Typed) -> None:
-    """A record from before some facts about outputs were counted still agrees with its outputs."""
+# Fields that nothing decides: a change of them is not seen (docs/how-to/share-results.md)
+NOT_SHOWN = re.compile(
+    r"config\.(name|dataset\.path)$|(environment|command|texts\.more|system\.more)\b|finished$"
+    r"|costs\.(timings\.\w+|decode_tokens_per_second|peak_memory_gb)$|fit\.seconds$"
+)
 
-    def forget(record: dict[str, Any]) -> None:
-        for name in ("loops", "empty", "preambles"):
-            del record["evaluation"]["outputs"][name]
 
-    change_record(run_of("lead"), forget)
-    assert problems_of(typed, run_of("lead")) == []
+def field_paths(values: Any, path: tuple[Any, ...] = ()) -> Iterator[tuple[Any, ...]]:
+    """Yield the paths of all fields in a record, those of lists and mappings too."""
+    items = dict(enumerate(values)) if isinstance(values, list) else values
+    for name, value in items.items() if isinstance(items, dict) else ():
+        yield (*path, name)
+        yield from field_paths(value, (*path, name))
+
+
+def tampered(record: dict[str, Any]) -> Iterator[tuple[str, dict[str, Any]]]:
+    """Yield copies of a record in which one field is missing, null, another value, or longer, with its path."""
+    for path in field_paths(record):
+        for change in ("missing", "null", "other", "longer"):
+            copy = deepcopy(record)
+            owner: Any = copy
+            for name in path[:-1]:
+                owner = owner[name]
+            value = owner[path[-1]]
+            if change == "missing":
+                del owner[path[-1]]
+            elif change == "null":
+                owner[path[-1]] = None
+            elif isinstance(value, dict):
+                value["invented"] = 1.5
+            elif isinstance(value, list):
+                value += value[-1:] or [1]
+            elif change == "other":
+                owner[path[-1]] = value + "x" if isinstance(value, str) else (value or 0) + 1
+            if copy != record:
+                yield f"{'.'.join(map(str, path))} {change}", copy
+
+
+@pytest.mark.parametrize("model", ["lead", "trunc"])
+def test_every_field_of_a_record_is_compared(
+    model: str, work: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A missing, null, changed or added value is a difference, except for changes of fields on the documented list."""
+    run = run_of(model).absolute()
+    # What does not depend on the record is computed once
+    scored: list[Any] = []
+
+    def score_once(*arguments: Any) -> Any:
+        if not scored:
+            scored.append(score_run(*arguments[:-1], work))
+        for table in work.glob("scores*.csv"):
+            shutil.copy(table, arguments[-1])
+        return scored[0]
+
+    record = read_json(run / "record.json")
+    monkeypatch.setattr(verify, "score_run", score_once)
+    monkeypatch.setattr(verify, "_expected_variant", lambda *_: record["variant"])
+    passed = []
+    for change, copy in tampered(record):
+        write_json(run / "record.json", copy)
+        ((_, problems),) = verify.verify_runs([run])
+        if not problems:
+            passed.append(change)
+    assert [change for change in passed if not NOT_SHOWN.match(change.rpartition(" ")[0])] == []
+    assert not [change for change in passed if change.endswith("missing")]
 
 
 def problems_of(typed: Typed, *words: object) -> list[str]:
@@ -272,21 +332,37 @@ def problems_of(typed: Typed, *words: object) -> list[str]:
 @pytest.mark.parametrize(
     ("path", "value", "problem"),
     [
-        ("evaluation.scores.rouge2.f", 1.5, "scores.rouge2.f is 1.5, the outputs give "),
+        (
+            "evaluation.scores.rouge2.f",
+            1.5,
+            "evaluation.scores.rouge2.f is 1.5, settings, texts and outputs give ",
+        ),
         ("evaluation.signature", "rouge:0", "scored by another version, so not compared: "),
         ("key.fingerprint", "0" * 64, "not verified: dataset 'mine' has other texts here: "),
-        ("variant", "length=50", "variant is length=50, its settings give batch_size=4,"),
+        (
+            "variant",
+            "length=50",
+            "variant is length=50, settings, texts and outputs give batch_size=4,",
+        ),
         (
             "key.seeds",
             [2, 2, 2],
-            "seeds is (2, 2, 2), its settings give (1, 1, 1) (1 value in all)",
+            "key.seeds.0 is 2, settings, texts and outputs give 1 (3 values in all)",
         ),
-        ("fit.validation_loss", 0.5, "fit.validation_loss is 0.5, its settings give "),
-        ("fit.validation_losses", [[1, 2.5], [2, 9.0]], "fit.validation_losses is ((1, "),
-        ("fit.steps", 1, "fit.steps is 1, its settings give 2"),
+        (
+            "fit.validation_loss",
+            0.5,
+            "fit.validation_loss is 0.5, settings, texts and outputs give ",
+        ),
+        ("fit.validation_losses", [[1, 2.5], [2, 9.0]], "fit.validation_losses.0.1 is 2.5, "),
+        ("fit.steps", 1, "fit.steps is 1, settings, texts and outputs give 2"),
         ("fit.first_loss", 1e6, "no training has such losses: the first is 1e+06, "),
         ("finished", "2999-01-01T00:00:00+00:00", "finished in the future: 2999"),
-        ("outputs_digest", "0" * 16, "outputs_digest is 0000000000000000, the outputs give "),
+        (
+            "outputs_digest",
+            "0" * 16,
+            "outputs_digest is 0000000000000000, settings, texts and outputs give ",
+        ),
     ],
 )
 def test_a_changed_record_is_named(
@@ -306,7 +382,7 @@ def test_a_record_without_its_training_is_checked_by_its_recipe(work: Path, type
     assert problems_of(typed, run) == []
     change_record(run, lambda record: record["fit"]["validation_losses"].pop())
     (line,) = problems_of(typed, run)
-    assert line.startswith("record.json: fit.validation_losses is ((1, ")
+    assert line.startswith("record.json: fit.validation_losses.1.0 is missing, ")
     for name, value in (("validation_losses", []), ("first_loss", None), ("last_loss", None)):
         set_in_record(run, f"fit.{name}", value)
     assert "record.json: a training without losses" in problems_of(typed, run)
@@ -320,7 +396,7 @@ def test_another_run_id_or_place_is_named(model: str, work: Path, typed: Typed) 
     problem = f"its folder is not runs/mine/{model}/000000000000, "
     assert problems_of(typed, run)[0].startswith(problem)
     moved = run.rename(run.with_name("0" * 12))
-    problem = "record.json: run_id is 000000000000, its settings give "
+    problem = "record.json: run_id is 000000000000, settings, texts and outputs give "
     assert problems_of(typed, moved)[0].startswith(problem)
 
 

@@ -173,6 +173,35 @@ def test_a_run_that_is_being_changed_is_not_packed(
     assert files_of(Path("results/bundles")) == packed
 
 
+@pytest.mark.parametrize("kind", ["changed", "added", "index"])
+def test_what_was_changed_after_packing_is_refused(
+    kind: str, work: Path, run_command: Command
+) -> None:
+    """Neither a digit or a run in the copy in the cache nor one in the index of a bundle can be changed unseen."""
+    pack_alone()
+    copy = Results(Path("results")).unpack("mine")
+    assert copy is not None
+    record = next(copy.rglob("record.json"))
+    path = Path("results/bundles/mine.csv") if kind == "index" else record
+    if kind == "added":
+        shutil.copytree(record.parent, record.parent.with_name("f" * 12))
+        path = copy
+    else:
+        text = path.read_text()
+        digit = text.rindex("1")
+        path.write_text(f"{text[:digit]}2{text[digit + 1 :]}")
+    problem = (
+        "not the index of the runs" if kind == "index" else "this copy of packed runs is damaged"
+    )
+    error = run_command(3, "verify", "results").err
+    assert f"{copy if kind == 'changed' else path}: {problem}" in error
+    if kind == "index":
+        path.unlink()
+    else:
+        run_command(0, "cache", "prune", copy.name)
+    assert problem not in run_command(0, "verify", "results").err
+
+
 def test_a_finished_folder_replaces_the_packed_run(work: Path) -> None:
     """A run that is in both is read from its folder, and packed from there; an unfinished folder hides nothing."""
     run, results = run_folder(work, "lead"), Results(Path("results"))

@@ -139,6 +139,22 @@ def test_failed_programs_are_scored_as_chosen(tmp_path: Path, run_command: Comma
         assert (record.evaluation.n, record.ledger.counts["failed"]) == (scored, 1)
 
 
+def test_a_program_that_is_edited_ends_its_run(tmp_path: Path, run_command: Command) -> None:
+    """What it wrote before the change is kept for the earlier version, and nothing of what the later one wrote."""
+    tool, log = tmp_path / "tool.sh", tmp_path / "log"
+    earlier = f'echo x >>{log}; [ $(wc -l <{log}) = 3 ] && sed -i s/old/new/ "$0"; echo old'
+    tool.write_text(earlier)
+    words = command_words(tmp_path, f"model.command=sh {tool}", "decode.batch_size=1")
+    error = run_command(3, *words).err
+    assert f"'{tool}' (model.command) was changed while the run went on" in error
+    assert records(tmp_path / "results") == []
+    tool.write_text(earlier)
+    run_command(0, *words)
+    (lines,) = (tmp_path / "results").rglob("predictions.jsonl")
+    assert lines.read_text().count('"prediction": "old"') == 8
+    assert len(log.read_text().splitlines()) == 9
+
+
 def test_programs_summarize_files_and_are_recommended(tmp_path: Path, run_command: Command) -> None:
     """`summarize command` needs no training texts; `recommend --command` has a row for each program."""
     text = tmp_path / "text.txt"

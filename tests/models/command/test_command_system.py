@@ -1,15 +1,21 @@
 """`model=command` and `model=function` about single examples: what a program gets, and how it can fail."""
 
+import ast
 import json
+import os
 import re
+import subprocess
 import sys
 import time
+from contextlib import suppress
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
+from threading import Lock
 from typing import Any
 
 import pytest
+from support.paths import ROOT
 from support.processes import is_alive
 from support.toys import build_tiny, example
 from support.waiting import wait_until
@@ -147,9 +153,9 @@ def test_what_runs_identifies_a_program(tmp_path: Path) -> None:
         build_tiny("command", command="cat", version_command="false").config.identity()
 
 
-def summarized(function: Any) -> str:
+def summarized(function: Any, **limits: Any) -> str:
     """Return what a function writes about an example."""
-    system = build_tiny("function", function=register_function(function))
+    system = build_tiny("function", function=register_function(function), **limits)
     (summary,) = system.summarize([PAPER], STOP)
     return str(summary.text)
 
@@ -170,7 +176,7 @@ class Shorter:
 
 
 def test_functions_of_any_kind_summarize() -> None:
-    """A function gets the text, and the query if it takes two arguments; objects and methods are called."""
+    """A function gets the text, and the query if it has a parameter of that name; objects and methods are called."""
     assert summarized(lambda text: text[:4]) == "Long"
     assert summarized(Shorter(2)) == "Long texts"
     assert summarized(Shorter(1).ask) == "Why? Long"
@@ -187,20 +193,113 @@ def test_a_function_that_fails_costs_its_example() -> None:
             summarized(function)
 
 
-def test_what_a_function_holds_identifies_it() -> None:
-    """Defaults, variables outside and attributes make its name; the same ones make the same name."""
+def test_a_function_has_the_limits_of_a_program() -> None:
+    """One that never ends, or returns too much, costs its example."""
 
-    def closing(words: int, end: str = "") -> Any:
-        return lambda text, last=end: text[:words] + last
+    def hang(text: str) -> str:
+        while True:
+            with suppress(Exception):
+                time.sleep(0.01)
 
-    kinds = (closing, Shorter, lambda words: Shorter(words).ask)
-    for kind in kinds:
-        first, second, again = [register_function(kind(words)) for words in (1, 2, 1)]
-        assert first == again != second
-    assert register_function(closing(1, ".")) != register_function(closing(1))
+    limits = {"timeout_seconds": 0.1, "output_limit": 1_000}
+    for function, problem in (
+        (hang, r"was not done after 0\.1 seconds \(model\.timeout_seconds\)"),
+        (lambda text: "é" * 501, r"returned more than 1,000 bytes \(model\.output_limit\)"),
+    ):
+        with pytest.raises(EnvironmentProblem, match=problem):
+            summarized(function, **limits)
+    assert summarized(lambda text: "é" * 500, **limits) == "é" * 500
+
+
+def test_a_query_is_given_by_its_name_only() -> None:
+    """A second parameter with a default keeps it; parameters that nothing fills are refused before any text is read."""
+    assert summarized(lambda text, sentences=5: str(sentences)) == "5"
+    assert summarized(lambda text, sentences=5, *, query: f"{query} {sentences}") == "Why? 5"
+    for function in (lambda text, words: "", lambda query: "", lambda: ""):
+        with pytest.raises(
+            UsageError, match=r"cannot be called as .*\(text\), or with query=QUERY"
+        ):
+            register_function(function)
+
+
+# Pairs of functions that differ in one thing which they reach
+PAIRS = """
+import functools, types
+import numpy as np
+def pair(code):
+    functions = []
+    for name in ("one", "two"):
+        module = types.ModuleType(name)
+        exec(code.replace("@@", repr(name)), vars(module))
+        functions.append(module.f)
+    return functions
+class Held:
+    __slots__ = ("end",)
+    def __init__(self, end): self.end = end
+    def __call__(self, text): return self.end
+codes = [
+    "f = lambda text: @@",
+    "def f(text, end=@@): return end",
+    "def f(text, *, end=@@): return end",
+    "def f(text): return [end for end in text if (lambda: @@)()]",
+    "class C:\\n END = @@\\n def __call__(self, text): return self.END\\nf = C()",
+    "class B:\\n def g(self): return @@\\nclass C(B):\\n def __call__(self, text): return self.g()\\nf = C()",
+    "class C:\\n @property\\n def g(self): return @@\\n def __call__(self, text): return self.g\\nf = C()",
+    "class C:\\n @staticmethod\\n def g(): return @@\\n def __call__(self, text): return self.g()\\nf = C()",
+    "END = @@\\ndef g(): return END\\ndef f(text): return g()",
+    "END = {@@, 'a', 'b', 'c', 'd'}\\ndef f(text): return text in END",
+    "def f(text): return text in {@@, 'a', 'b', 'c', 'd'}",
+    "END = {1: @@, 'b': None}\\nf = lambda text: END",
+    "import functools\\n@functools.cache\\ndef f(text): return @@",
+    "import functools\\ng = lambda end, text: end\\nf = functools.partial(g, @@)",
+    "import functools\\ndef d(g): return functools.wraps(g)(lambda text: g(text))\\n@d\\ndef f(text): return @@",
+    "import types\\nm = types.ModuleType('m')\\nm.end = @@\\ndef f(text): return m.end",
+    "import types\\nclass C: pass\\nf = types.MethodType(lambda self, text: @@, C())",
+    "def f(text):\\n def g(): return g, @@\\n return g",
+    "def make(end): return lambda text: end\\nf = make(@@)",
+    "f = str.upper if @@ == 'one' else str.lower",
+]
+pairs = [pair(code) for code in codes]
+pairs += [[lambda text: text[:9], lambda text: text[-9:]], [Held(1), Held(2)]]
+for array in (np.arange(9), np.arange(9).reshape(3, 3)):
+    pairs.append([functools.partial(lambda array, text: text, array * factor) for factor in (1, 2)])
+ordered = [{"a": 1, "b": 2}, {"b": 2, "a": 1}]
+pairs.append([functools.partial(lambda rules, text: text, rules) for rules in ordered])
+"""
+NAMES = """
+from longsumbench.core.callables import register_function
+names = [[register_function(function) for function in pair] for pair in pairs]
+for function in pairs[3]:
+    for _ in range(50):
+        function("abc")
+assert [register_function(function) for function in pairs[3]] == names[3]
+print(names)
+"""
+
+
+def test_what_a_function_reaches_identifies_it(tmp_path: Path) -> None:
+    """Functions that differ in anything have two names; each has the same one in other processes and other places."""
+    printed = set()
+    for seed in ("0", "1", "2"):
+        script = tmp_path / seed / f"functions_{seed}.py"
+        script.parent.mkdir()
+        script.write_text("\n" * int(seed) + PAIRS + NAMES)
+        environment = {**os.environ, "PYTHONHASHSEED": seed, "PYTHONPATH": str(ROOT)}
+        words = [sys.executable, str(script)]
+        printed.add(
+            subprocess.run(words, env=environment, check=True, stdout=subprocess.PIPE).stdout
+        )
+    (names,) = printed
+    for first, second in ast.literal_eval(names.decode()):
+        assert first != second
+
+
+def test_what_cannot_be_hashed_is_refused() -> None:
+    """A lock that a function reaches is named; a function of the process is found by its name only."""
+    with pytest.raises(
+        UsageError, match=r"cannot be hashed \(cannot pickle '_thread\.lock' object"
+    ):
+        register_function(partial(lambda lock, text: text, Lock()))
     assert register_function(Shorter(1)).startswith("Shorter@")
-    for unreadable in (partial(print), str.upper, eval("lambda text: text")):  # noqa: S307
-        with pytest.raises(UsageError, match="has no source that can be read"):
-            register_function(unreadable)
     with pytest.raises(UsageError, match="is not in this process"):
         build_tiny("function", function="gone@12345678")
