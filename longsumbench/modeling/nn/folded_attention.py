@@ -5,6 +5,7 @@ Letters: Q query rows, R key rows, K beams of a document, H heads, T target toke
 
 from collections.abc import Iterator
 from contextlib import contextmanager
+from dataclasses import fields
 from typing import Any, cast
 
 import torch
@@ -17,10 +18,14 @@ from transformers import (
     MinLengthLogitsProcessor,
     MinNewTokensLengthLogitsProcessor,
 )
+from transformers.modeling_outputs import Seq2SeqLMOutput
 from transformers.models.pegasus.modeling_pegasus import PegasusAttention
 
 from longsumbench.modeling.nn.masks import at_least_single, masked_scores
 
+# the name of a cache in the arguments and outputs of transformers: before 5.24, and since
+_CACHE_NAMES = "past_key_values", "cache"
+CACHE = next(item.name for item in fields(Seq2SeqLMOutput) if item.name in _CACHE_NAMES)
 _ROOM = 16  # tokens by which the room of a cache grows
 _BLOCK = 128  # tokens of the vocabulary whose highest score is looked at first
 
@@ -67,7 +72,7 @@ class FoldedAttention(PegasusAttention):
         if self.recorded_weights is not None:
             recorded = weights
             if recorded is None:
-                cache = kwargs.get("past_key_values")
+                cache = kwargs.get(CACHE)
                 recorded = self.weigh(folded, key_value_states, attention_mask, cache)
             self.recorded_weights.append(recorded)
         return output.view(queries, length, width), weights
@@ -242,7 +247,7 @@ class FoldedGeneration:
         self, generation_config: Any, model_kwargs: dict[str, Any], *args: Any
     ) -> None:
         if generation_config.use_cache is not False:
-            model_kwargs["past_key_values"] = self.new_cache()
+            model_kwargs[CACHE] = self.new_cache()
 
     def new_cache(self) -> FoldedCache:
         """Return an empty cache."""
