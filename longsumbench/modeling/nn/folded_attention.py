@@ -274,6 +274,8 @@ class FoldedGeneration:
             return continuations
         tokens = leading_tokens(scores, keep)  # [B, K, N]
         step["accumulated_log_probs"] = scores.gather(2, tokens).flatten(1)
+        if "vocab_size" in step:  # of transformers 5.4, which does not count the scores
+            step["vocab_size"] = tokens.shape[-1]
         continuations = library._get_top_k_continuations(**step)  # type: ignore[attr-defined]
         # the new tokens are places among the leading ones
         _, sequences, rows = continuations
