@@ -16,7 +16,7 @@ from omegaconf.errors import OmegaConfBaseException
 
 from longsumbench.core.bounds import Between, Device, Seed, Text, bounds_of, check_value, shorten
 from longsumbench.core.run_settings import DatasetSettings, Decoding, Recipe, Scoring
-from longsumbench.core.settings import setting
+from longsumbench.core.settings import defaults_of, setting
 from longsumbench.core.system_config import SystemConfig
 from longsumbench.errors import UsageError, did_you_mean
 
@@ -208,6 +208,11 @@ def _check_values(
             )
         if values[key] == "???":
             raise UsageError(f"{prefix}{key} has no default: set it")
+    defaults = defaults_of(schema)
+    values = {
+        key: _read_null(f"{prefix}{key}", value, types[key], defaults.get(key))
+        for key, value in values.items()
+    }
     checked = OmegaConf.structured(schema)
     # Of a frozen dataclass.
     OmegaConf.set_readonly(checked, False)
@@ -230,7 +235,21 @@ def _check_values(
     return checked_values
 
 
+def _read_null(key: str, value: Any, kind: Any, default: Any) -> Any:
+    """Return the value of a setting; an empty text for null, if that is the default.
+
+    Raises:
+        UsageError: it is "None", which would be a text, or null without such a meaning.
+    """
+    means_nothing = type(None) in get_args(kind) or default == ""
+    if value == "None" or (value is None and not means_nothing):
+        typed = "null" if value is None else value
+        advice = f"write {key}=null" if means_nothing else "leave it out for its default"
+        raise UsageError(f"{key}={typed} is not of type {_type_name(kind)}: {advice}")
+    return "" if value is None and default == "" else value
+
+
 def _type_name(kind: Any) -> str:
     if type(None) in get_args(kind):
         return " | ".join(_type_name(part) for part in get_args(kind))
-    return {type(None): "None"}.get(kind) or (str(kind) if get_args(kind) else kind.__name__)
+    return {type(None): "null"}.get(kind) or (str(kind) if get_args(kind) else kind.__name__)

@@ -1,12 +1,20 @@
 """Laying a composed configuration over the dataclasses."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from typing import Any
 
 import pytest
 from omegaconf import OmegaConf
 
-from longsumbench.core import Recipe, RunConfig, SystemConfig, build_settings, resolve_config
+from longsumbench.core import (
+    SECTIONS,
+    Recipe,
+    RunConfig,
+    SystemConfig,
+    build_settings,
+    registry,
+    resolve_config,
+)
 from longsumbench.errors import UsageError
 
 
@@ -67,7 +75,7 @@ def test_an_unknown_key_names_the_nearest(composed: dict[str, Any], message: str
         ({"model": {"snippet_length": "long"}}, r"model\.snippet_length='long' is not of type int"),
         ({"model": {"snippet_length": 1.5}}, r"model\.snippet_length=1\.5 is not of type int"),
         ({"model": {"labels": [1]}}, r"model\.labels=\[1\] is not of type str"),
-        ({"train": {"max_tokens": "many"}}, r"train\.max_tokens='many' is not of type int \| None"),
+        ({"train": {"max_tokens": "many"}}, r"train\.max_tokens='many' is not of type int \| null"),
         ({"model": "seal"}, r"model='seal' is not a group of settings"),
         ({"model": {"snippet_length": "???"}}, r"model\.snippet_length has no default"),
         ({"model": {"name": "${nowhere}"}}, r"nowhere"),
@@ -123,3 +131,27 @@ def test_settling_does_not_touch_what_it_is_given() -> None:
     one.train.max_steps = 1
     assert OmegaConf.to_container(composed) == before
     assert two.train.max_steps == Recipe().max_steps
+
+
+@pytest.mark.parametrize("name", [*SECTIONS, *registry.systems.built_in])
+def test_no_text_is_the_word_none(name: str) -> None:
+    """Python's None is refused as a value of every setting, with advice that works."""
+    schema = SECTIONS.get(name) or registry.config_of(name)
+    for item in fields(schema):
+        key = f"{name}.{item.name}"
+        with pytest.raises(UsageError) as refused:
+            build_settings(schema, {item.name: "None"}, f"{name}.")
+        if f"write {key}=null" not in str(refused.value):
+            assert str(refused.value).endswith("leave it out for its default")
+            continue
+        try:
+            build_settings(schema, {item.name: None}, f"{name}.")
+        except UsageError as problem:  # of several settings together
+            assert key not in str(problem)
+
+
+def test_null_is_an_empty_prefix() -> None:
+    """A text whose default is empty can be null, and the run is the same."""
+    schema = registry.config_of("seq2seq")
+    settings = build_settings(schema, {"prefix": None}, "model.")
+    assert settings == build_settings(schema, {}, "model.")
