@@ -10,6 +10,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from longsumbench.core.system import SAVED_SYSTEM, read_saved
 from longsumbench.errors import EnvironmentProblem, UsageError
 from longsumbench.modeling import checkpoints
 
@@ -25,24 +26,59 @@ def has_adapter(folder: Path) -> bool:
     return (folder / ADAPTER_FILES[1]).is_file()
 
 
-def adapter_folder(name: str | None) -> Path | None:
-    """Return the folder of an adapter, fetched from the hub if it is there; None without one.
+def _adapter_folder(name: str | None, checkpoint: Path) -> Path | None:
+    """Return the folder of an adapter of a checkpoint, fetched from the hub if it is there; None without one.
 
     Raises:
-        UsageError: there is no such adapter.
+        UsageError: there is no such adapter, or it was trained here from other weights.
         EnvironmentProblem: it is on the hub, and cannot be fetched.
     """
     if name is None:
         return None
     folder = Path(name).expanduser()
     if not folder.is_dir():
-        folder = checkpoints.fetch_files(name, "model.adapter", ADAPTER_FILES)
+        folder = checkpoints.fetch_files(name, "model.adapter", (*ADAPTER_FILES, SAVED_SYSTEM))
     missing = [file for file in ADAPTER_FILES if not (folder / file).is_file()]
     if missing:
         raise UsageError(
             f"model.adapter={name}: no {' and no '.join(missing)} in its folder; save it with PEFT"
         )
+    if (folder / SAVED_SYSTEM).is_file():
+        check_base(read_saved(folder)["state"].get("base"), checkpoint, f"model.adapter={name}")
     return folder
+
+
+def check_base(base: str | None, checkpoint: Path, shown_as: str) -> None:
+    """Raise UsageError if what was trained from weights with the digest `base` is used on those of another checkpoint."""
+    if base not in (None, checkpoints.model_digest(checkpoint)):
+        raise UsageError(
+            f"{shown_as} was trained from other weights than those of model.checkpoint: give the checkpoint that it was"
+            " trained from"
+        )
+
+
+def adapted_identity(checkpoint: Path, adapter: str | None) -> dict[str, Any]:
+    """Return the digest of a checkpoint's files and its commit; also the digest of the adapter of the settings."""
+    identity = checkpoints.checkpoint_identity(checkpoint)
+    if folder := _adapter_folder(adapter, checkpoint):
+        identity["adapter"] = checkpoints.model_digest(folder)
+    return identity
+
+
+def adapted_facts(name: str | None, checkpoint: Path, adapter: str | None) -> dict[str, Any]:
+    """Return `checkpoint_facts`, with the name of the adapter of the settings."""
+    facts = checkpoints.checkpoint_facts(name, checkpoint)
+    if folder := _adapter_folder(adapter, checkpoint):
+        facts["checkpoint"] += f" + {checkpoints.checkpoint_facts(adapter, folder)['checkpoint']}"
+    return facts
+
+
+def merge_chosen_adapter(
+    network: "PreTrainedModel", adapter: str | None, checkpoint: Path
+) -> "PreTrainedModel":
+    """Return the network of a checkpoint with the adapter of the settings; errors are those of `merge_adapter`."""
+    folder = _adapter_folder(adapter, checkpoint)
+    return merge_adapter(network, folder, f"model.adapter={adapter}") if folder else network
 
 
 def merge_adapter(network: "PreTrainedModel", folder: Path, shown_as: str) -> "PreTrainedModel":

@@ -290,8 +290,11 @@ def test_an_adapter_for_other_weights_is_refused(
     path = shutil.copytree(folder, tmp_path / "base")
     system, _ = fitted(path, stages, lora_rank=4)
     shutil.copytree(write_causal(tmp_path / "other", "llama"), path, dirs_exist_ok=True)
-    with pytest.raises(UsageError, match="was trained from other weights than those of"):
+    problem = "was trained from other weights than those of"
+    with pytest.raises(UsageError, match=f"^{system.checkpoint} {problem}"):
         PromptSystem.load(system.checkpoint)
+    with pytest.raises(UsageError, match=rf"^model\.adapter={system.checkpoint} {problem}"):
+        opened(path, adapter=str(system.checkpoint)).config.identity()
 
 
 @pytest.mark.parametrize("name", SYSTEMS)

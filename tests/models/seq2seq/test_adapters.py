@@ -94,11 +94,15 @@ def test_weights_of_an_adapter_at_other_places_are_refused(bart: Path, tmp_path:
         open_seq2seq(bart, adapter=str(adapter))
 
 
-@pytest.mark.parametrize("kind", ["PromptTuningConfig", "PrefixTuningConfig", "PromptEncoderConfig"])
+@pytest.mark.parametrize(
+    "kind", ["PromptTuningConfig", "PrefixTuningConfig", "PromptEncoderConfig"]
+)
 def test_adapters_that_cannot_be_merged_are_named(kind: str, bart: Path, tmp_path: Path) -> None:
     """An adapter of tokens before the input has no weights to merge, and is not called damaged."""
     adapter = write_adapter(bart, tmp_path / "prompt", kind, num_virtual_tokens=3)
-    with pytest.raises(UsageError, match=r"^model\.adapter=.*of the kind [A-Z_]+, which cannot be merged"):
+    with pytest.raises(
+        UsageError, match=r"^model\.adapter=.*of the kind [A-Z_]+, which cannot be merged"
+    ):
         open_seq2seq(bart, adapter=str(adapter))
 
 
