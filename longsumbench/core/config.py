@@ -208,24 +208,25 @@ def _check_values(
             )
         if values[key] == "???":
             raise UsageError(f"{prefix}{key} has no default: set it")
+        if values[key] == "None":
+            raise UsageError(
+                f"{prefix}{key}=None would be a text: write {prefix}{key}=null, or leave it out"
+            )
     defaults = defaults_of(schema)
-    values = {
-        key: _read_null(f"{prefix}{key}", value, types[key], defaults.get(key))
-        for key, value in values.items()
-    }
     checked = OmegaConf.structured(schema)
     # Of a frozen dataclass.
     OmegaConf.set_readonly(checked, False)
     for key, value in values.items():
+        # Null is also an empty text, where that is the default.
+        is_empty = value is None and defaults.get(key) == ""
         try:
-            checked[key] = value
+            checked[key] = "" if is_empty else value
         except OmegaConfBaseException as error:
             kind = _type_name(types[key])
             form = ": write a list in brackets, without quotes" if "list" in kind else ""
             form = ": write {name: value}" if "dict" in kind else form
-            raise UsageError(
-                f"{prefix}{key}={shorten(repr(value))} is not of type {kind}{form}"
-            ) from error
+            typed = "null" if value is None else shorten(repr(value))
+            raise UsageError(f"{prefix}{key}={typed} is not of type {kind}{form}") from error
     plain: Any = OmegaConf.to_container(checked)
     checked_values = {key: plain[key] for key in values}
     for key, value in checked_values.items():
@@ -233,20 +234,6 @@ def _check_values(
             raise UsageError(f"{prefix}{key}={value} is not a finite number")
         check_value(f"{prefix}{key}", value, bounds[key])
     return checked_values
-
-
-def _read_null(key: str, value: Any, kind: Any, default: Any) -> Any:
-    """Return the value of a setting; an empty text for null, if that is the default.
-
-    Raises:
-        UsageError: it is "None", which would be a text, or null without such a meaning.
-    """
-    means_nothing = type(None) in get_args(kind) or default == ""
-    if value == "None" or (value is None and not means_nothing):
-        typed = "null" if value is None else value
-        advice = f"write {key}=null" if means_nothing else "leave it out for its default"
-        raise UsageError(f"{key}={typed} is not of type {_type_name(kind)}: {advice}")
-    return "" if value is None and default == "" else value
 
 
 def _type_name(kind: Any) -> str:

@@ -5,7 +5,6 @@ Letters: Q query rows, R key rows, K beams of a document, H heads, T target toke
 
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import fields
 from typing import Any, cast
 
 import torch
@@ -23,9 +22,8 @@ from transformers.models.pegasus.modeling_pegasus import PegasusAttention
 
 from longsumbench.modeling.nn.masks import at_least_single, masked_scores
 
-# the name of a cache in the arguments and outputs of transformers: before 5.24, and since
-_CACHE_NAMES = "past_key_values", "cache"
-CACHE = next(item.name for item in fields(Seq2SeqLMOutput) if item.name in _CACHE_NAMES)
+# the name of a cache in the arguments and outputs of transformers, since 5.24 and before
+CACHE = "cache" if "cache" in Seq2SeqLMOutput.__annotations__ else "past_key_values"
 _ROOM = 16  # tokens by which the room of a cache grows
 _BLOCK = 128  # tokens of the vocabulary whose highest score is looked at first
 
