@@ -329,14 +329,12 @@ def _merge_by_peft(checkpoint: Path, adapter: Path, system: str) -> Path:
 
 
 def check_null_texts(folder: Path) -> Iterator[Outcome]:
-    """Check that an optional text can be null, and that null is not the word None."""
+    """Check that an optional text can be null, and that the word None is refused."""
     checkpoint = f"model.checkpoint={folder}/adapter-tied/bart-old"
     words = ["model=seq2seq", checkpoint, *_adapter_words(folder, "seq2seq")]
-    for value, prefix in (("null", None), ("None", "None")):
-        results = f"prefix/{value}"
-        code = command("run", *words, f"model.prefix={value}", f"results_dir={results}")
-        prefixes = [run.config.model["prefix"] for run in records_in(results)]
-        yield Outcome(f"model.prefix={value}", (0, [prefix]), (code, prefixes))
+    for value, code in (("null", 0), ("None", 2)):
+        printed = command("run", *words, f"model.prefix={value}", f"results_dir=prefix/{value}")
+        yield Outcome(f"model.prefix={value}", code, printed)
 
 
 def check_functions(folder: Path) -> Iterator[Outcome]:

@@ -16,7 +16,7 @@ from omegaconf.errors import OmegaConfBaseException
 
 from longsumbench.core.bounds import Between, Device, Seed, Text, bounds_of, check_value, shorten
 from longsumbench.core.run_settings import DatasetSettings, Decoding, Recipe, Scoring
-from longsumbench.core.settings import setting
+from longsumbench.core.settings import defaults_of, setting
 from longsumbench.core.system_config import SystemConfig
 from longsumbench.errors import UsageError, did_you_mean
 
@@ -208,19 +208,25 @@ def _check_values(
             )
         if values[key] == "???":
             raise UsageError(f"{prefix}{key} has no default: set it")
+        if values[key] == "None":
+            raise UsageError(
+                f"{prefix}{key}=None would be a text: write {prefix}{key}=null, or leave it out"
+            )
+    defaults = defaults_of(schema)
     checked = OmegaConf.structured(schema)
     # Of a frozen dataclass.
     OmegaConf.set_readonly(checked, False)
     for key, value in values.items():
+        # Null is also an empty text, where that is the default.
+        is_empty = value is None and defaults.get(key) == ""
         try:
-            checked[key] = value
+            checked[key] = "" if is_empty else value
         except OmegaConfBaseException as error:
             kind = _type_name(types[key])
             form = ": write a list in brackets, without quotes" if "list" in kind else ""
             form = ": write {name: value}" if "dict" in kind else form
-            raise UsageError(
-                f"{prefix}{key}={shorten(repr(value))} is not of type {kind}{form}"
-            ) from error
+            typed = "null" if value is None else shorten(repr(value))
+            raise UsageError(f"{prefix}{key}={typed} is not of type {kind}{form}") from error
     plain: Any = OmegaConf.to_container(checked)
     checked_values = {key: plain[key] for key in values}
     for key, value in checked_values.items():
@@ -233,4 +239,4 @@ def _check_values(
 def _type_name(kind: Any) -> str:
     if type(None) in get_args(kind):
         return " | ".join(_type_name(part) for part in get_args(kind))
-    return {type(None): "None"}.get(kind) or (str(kind) if get_args(kind) else kind.__name__)
+    return {type(None): "null"}.get(kind) or (str(kind) if get_args(kind) else kind.__name__)

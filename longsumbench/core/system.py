@@ -20,7 +20,7 @@ from longsumbench.errors import DataError, UsageError
 from longsumbench.files import BadFile, as_type, read_json
 
 # The file of a checkpoint that every system writes.
-_SAVED = "system.json"
+SAVED_SYSTEM = "system.json"
 # A token of the reference, under teacher forcing.
 REFERENCE_AXIS = "reference_step"
 # Length 2: centre and width of a window, in source tokens counted from 0.
@@ -309,7 +309,7 @@ class System(ABC):
             "config": asdict(self.config),
             "state": self.state.learned(),
         }
-        (folder / _SAVED).write_text(json.dumps(content, indent=1), encoding="utf-8")
+        (folder / SAVED_SYSTEM).write_text(json.dumps(content, indent=1), encoding="utf-8")
 
     @classmethod
     def load(cls, folder: Path) -> Self:
@@ -324,11 +324,11 @@ class System(ABC):
             system = cls(build_settings(cls.Config, content["config"], "model."))
         except UsageError as problem:  # saved by another version, or edited
             message = f"its settings are not those of model '{content['system']}' ({problem})"
-            raise DataError(message, folder / _SAVED) from problem
+            raise DataError(message, folder / SAVED_SYSTEM) from problem
         try:
             system.state = as_type(content["state"], cls.State)
         except BadFile as problem:
-            raise DataError(f"its state is damaged ({problem})", folder / _SAVED) from problem
+            raise DataError(f"its state is damaged ({problem})", folder / SAVED_SYSTEM) from problem
         return system
 
 
@@ -365,12 +365,12 @@ def read_saved(folder: Path) -> SavedSystem:
         UsageError: there is no checkpoint.
         DataError: the file is damaged.
     """
-    path = folder / _SAVED
+    path = folder / SAVED_SYSTEM
     if not path.is_file():
-        raise UsageError(f"{folder} is not a checkpoint of this suite: it has no {_SAVED}")
+        raise UsageError(f"{folder} is not a checkpoint of this suite: it has no {SAVED_SYSTEM}")
     try:
         return read_json(path, SavedSystem)
     except BadFile as error:
         raise DataError(
-            f"not a checkpoint's {_SAVED} ({error}); save it again, or give another", path
+            f"not a checkpoint's {SAVED_SYSTEM} ({error}); save it again, or give another", path
         ) from error

@@ -77,7 +77,7 @@ def format_typed(value: Any) -> str:
     """Return a setting's value as on the command line."""
     if isinstance(value, list | tuple):
         return f"[{','.join(map(format_typed, value))}]"
-    return {"None": "null", "True": "true", "False": "false", "": '""'}.get(str(value), str(value))
+    return format_plain_value(value) or '""'
 
 
 def numbers_shown(members: Sequence[RunRecord]) -> dict[str, str]:

@@ -4,11 +4,13 @@ A folder with an adapter is what peft saves: `adapter_config.json` and `adapter_
 """
 
 import warnings
+from collections import Counter
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from longsumbench.core.system import SAVED_SYSTEM, read_saved
 from longsumbench.errors import EnvironmentProblem, UsageError
 from longsumbench.modeling import checkpoints
 
@@ -24,24 +26,59 @@ def has_adapter(folder: Path) -> bool:
     return (folder / ADAPTER_FILES[1]).is_file()
 
 
-def adapter_folder(name: str | None) -> Path | None:
-    """Return the folder of an adapter, fetched from the hub if it is there; None without one.
+def _adapter_folder(name: str | None, checkpoint: Path) -> Path | None:
+    """Return the folder of an adapter of a checkpoint, fetched from the hub if it is there; None without one.
 
     Raises:
-        UsageError: there is no such adapter.
+        UsageError: there is no such adapter, or it was trained here from other weights.
         EnvironmentProblem: it is on the hub, and cannot be fetched.
     """
     if name is None:
         return None
     folder = Path(name).expanduser()
     if not folder.is_dir():
-        folder = checkpoints.fetch_files(name, "model.adapter", ADAPTER_FILES)
+        folder = checkpoints.fetch_files(name, "model.adapter", (*ADAPTER_FILES, SAVED_SYSTEM))
     missing = [file for file in ADAPTER_FILES if not (folder / file).is_file()]
     if missing:
         raise UsageError(
             f"model.adapter={name}: no {' and no '.join(missing)} in its folder; save it with PEFT"
         )
+    if (folder / SAVED_SYSTEM).is_file():
+        check_base(read_saved(folder)["state"].get("base"), checkpoint, f"model.adapter={name}")
     return folder
+
+
+def check_base(base: str | None, checkpoint: Path, shown_as: str) -> None:
+    """Raise UsageError if what was trained from weights with the digest `base` is used on those of another checkpoint."""
+    if base not in (None, checkpoints.model_digest(checkpoint)):
+        raise UsageError(
+            f"{shown_as} was trained from other weights than those of model.checkpoint: give the checkpoint that it was"
+            " trained from"
+        )
+
+
+def adapted_identity(checkpoint: Path, adapter: str | None) -> dict[str, Any]:
+    """Return the digest of a checkpoint's files and its commit; also the digest of the adapter of the settings."""
+    identity = checkpoints.checkpoint_identity(checkpoint)
+    if folder := _adapter_folder(adapter, checkpoint):
+        identity["adapter"] = checkpoints.model_digest(folder)
+    return identity
+
+
+def adapted_facts(name: str | None, checkpoint: Path, adapter: str | None) -> dict[str, Any]:
+    """Return `checkpoint_facts`, with the name of the adapter of the settings."""
+    facts = checkpoints.checkpoint_facts(name, checkpoint)
+    if folder := _adapter_folder(adapter, checkpoint):
+        facts["checkpoint"] += f" + {checkpoints.checkpoint_facts(adapter, folder)['checkpoint']}"
+    return facts
+
+
+def merge_chosen_adapter(
+    network: "PreTrainedModel", adapter: str | None, checkpoint: Path
+) -> "PreTrainedModel":
+    """Return the network of a checkpoint with the adapter of the settings; errors are those of `merge_adapter`."""
+    folder = _adapter_folder(adapter, checkpoint)
+    return merge_adapter(network, folder, f"model.adapter={adapter}") if folder else network
 
 
 def merge_adapter(network: "PreTrainedModel", folder: Path, shown_as: str) -> "PreTrainedModel":
@@ -50,6 +87,7 @@ def merge_adapter(network: "PreTrainedModel", folder: Path, shown_as: str) -> "P
     `shown_as` is the adapter in messages.
 
     Raises:
+        UsageError: the adapter is of a kind that cannot be merged, such as prompt tuning.
         DataError: a weight is missing, has no place in the network, or is not finite.
         EnvironmentProblem: peft is not installed.
     """
@@ -61,9 +99,37 @@ def merge_adapter(network: "PreTrainedModel", folder: Path, shown_as: str) -> "P
         stored_names = load_peft_weights(str(folder), device="cpu").keys()
         unexpected = stored_names - names - adapted.state_dict().keys()
         checkpoints.check_complete(names - stored_names, unexpected, shown_as)
-        merged: PreTrainedModel = adapted.merge_and_unload()
+        _untie_changed_weights(adapted)
+        try:
+            merged: PreTrainedModel = adapted.merge_and_unload()
+        except (AttributeError, NotImplementedError) as error:
+            kind = adapted.peft_config["default"].peft_type.value
+            raise UsageError(
+                f"{shown_as} is an adapter of the kind {kind}, which cannot be merged into weights: give a LoRA adapter"
+            ) from error
     checkpoints.check_weights(merged, shown_as)
     return merged
+
+
+def _untie_changed_weights(adapted: "PeftModel") -> None:
+    """Give all owners of a shared weight copies of it, if the adapter changes one: merging must not change the others.
+
+    `config.tie_word_embeddings` stays. Some networks scale their output by it, and `from_pretrained` ties no weights
+    that differ.
+    """
+    from peft.tuners.tuners_utils import BaseTunerLayer
+    from peft.utils import AuxiliaryTrainingWrapper
+    from torch.nn import Parameter
+
+    owners = Counter(weight for _, weight in adapted.named_parameters(remove_duplicate=False))
+    changed: set[Parameter] = set()
+    for layer in adapted.modules():
+        if isinstance(layer, BaseTunerLayer | AuxiliaryTrainingWrapper):
+            changed.update(layer.parameters())
+    for layer in adapted.modules():
+        for name, weight in layer.named_parameters(recurse=False):
+            if weight in changed and owners[weight] > 1:
+                setattr(layer, name, Parameter(weight.detach().clone(), weight.requires_grad))
 
 
 def add_adapter(
@@ -80,7 +146,7 @@ def add_adapter(
         base: the network's name on the hub, for the adapter's files; of a folder or file, only its name is kept.
 
     Raises:
-        UsageError: the network has no such layers, or one that shares its weights; or peft knows none.
+        UsageError: the network has no such layers, or peft knows none.
         EnvironmentProblem: peft is not installed.
     """
     with _needing_peft(f"model.lora_rank={rank}"):
@@ -92,10 +158,8 @@ def add_adapter(
         # Peft's warnings are about names of transformers, and layers that it settles itself.
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
-            # Merged, the adapter of an output layer would change the embeddings that share its weights.
-            warnings.filterwarnings("error", ".*tie_word_embeddings")
             adapted: PeftModel = get_peft_model(network, settings)
-    except (ValueError, UserWarning) as error:
+    except ValueError as error:
         kind = network.config.model_type
         raise UsageError(
             f"model.lora_rank={rank} model.lora_targets={chosen or 'null'} does not fit a network of '{kind}'"

@@ -15,6 +15,7 @@ if TYPE_CHECKING:
 FETCH_AGAIN = "fetch or save it again, or give another"  # the advice about a damaged checkpoint
 CONFIG = "config.json"
 SAFETENSORS = "*.safetensors"
+_SHARD = re.compile(r"[^/\\]+\.(safetensors|bin)")
 _MOST_LAYERS = 1_000  # the deepest language models have a few hundred
 # names of entries of a configuration → their least and largest values
 _ENTRY_BOUNDS = (
@@ -65,10 +66,22 @@ def check_entries(described: Mapping[str, Any], path: Path) -> None:
 
 
 def check_files(folder: Path) -> None:
-    """Raise DataError if a folder has pipes or devices, which would never end."""
+    """Check the files of a checkpoint before a library opens them.
+
+    Raises:
+        DataError: one is a pipe or a device, which would never end, or an index names weights outside of the folder,
+            which no digest covers.
+    """
     for path in folder.iterdir() if folder.is_dir() else [folder]:
         if path.exists() and not (path.is_file() or path.is_dir()):
             raise DataError(f"not a regular file; {FETCH_AGAIN}", path)
+    for path in folder.glob("*.index.json"):
+        shards = read_object(path).get("weight_map")
+        for name in set(map(str, shards.values())) if isinstance(shards, dict) else ():
+            if not _SHARD.fullmatch(name):
+                raise DataError(
+                    f"{name!r} is not the name of weights in its folder; {FETCH_AGAIN}", path
+                )
 
 
 def read_object(path: Path) -> dict[str, Any]:

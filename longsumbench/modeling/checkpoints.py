@@ -206,6 +206,7 @@ def load_network(
     """
     from longsumbench.modeling.nn.device import check_memory
 
+    check_files(folder)
     check_content(folder)
     config = config or load_config(kind, folder, shown_as)
     with reading_checkpoint(shown_as):

@@ -25,13 +25,18 @@ _SCALED = ("gpt-oss", "gemma4")
 def find_gguf(path: Path, shown_as: str) -> Path | None:
     """Return a path that is a GGUF file, or the only one in a folder without other weights; None if there is none.
 
+    A file needs no ending, as in the cache of other programs.
+
     Raises:
         UsageError: there is no such file, or the folder has several.
     """
-    if path.suffix == ".gguf" and not path.is_dir():
-        if not path.is_file():
-            raise UsageError(f"{shown_as}: there is no such file; correct the path")
-        return path
+    if path.is_file():
+        with path.open("rb") as file:
+            return path if path.suffix == ".gguf" or file.read(4) == b"GGUF" else None
+    with_ending = Path(f"{path}.gguf")
+    if not path.is_dir() and (path.suffix == ".gguf" or with_ending.is_file()):
+        advice = f"did you mean {with_ending}?" if with_ending.is_file() else "correct the path"
+        raise UsageError(f"{shown_as}: there is no such file; {advice}")
     files = sorted(path.glob("*.gguf"))
     if not files or any(path.glob("*.safetensors")) or any(path.glob("*.bin")):
         return None

@@ -104,7 +104,6 @@ class FocusAttention(PegasusAttention):
         self,
         hidden_states: Tensor,
         key_value_states: Tensor | None = None,
-        past_key_values: Any = None,
         attention_mask: Tensor | None = None,
         **kwargs: Any,
     ) -> tuple[Tensor, None]:

@@ -12,7 +12,13 @@ import transformers
 from longsumbench.core import Message
 from longsumbench.errors import UsageError
 from longsumbench.modeling import checkpoints
-from longsumbench.modeling.adapters import adapter_folder, has_adapter, merge_adapter
+from longsumbench.modeling.adapters import (
+    adapted_facts,
+    adapted_identity,
+    has_adapter,
+    merge_adapter,
+    merge_chosen_adapter,
+)
 from longsumbench.modeling.checkpoint_files import read_config
 from longsumbench.models.prompt.chat import chat_ids, chat_text
 from longsumbench.models.prompt.config import PromptConfig
@@ -115,10 +121,7 @@ class CausalCheckpoint:
             checkpoints.check_vocabulary(
                 self.tokenizer, network.get_input_embeddings().num_embeddings, self.shown_as
             )
-        adapter = adapter_folder(self.config.adapter)
-        if adapter:
-            network = merge_adapter(network, adapter, f"model.adapter={self.config.adapter}")
-        return network
+        return merge_chosen_adapter(network, self.config.adapter, self.folder)
 
     def use(self, tuned: Path) -> None:
         """Write with the weights that a training saved in a folder, from now on."""
@@ -203,17 +206,9 @@ class CausalCheckpoint:
 
     def identity(self) -> dict[str, Any]:
         """Return the digest of the checkpoint's files and its commit, in place of its name; also of the adapter."""
-        identity = checkpoints.checkpoint_identity(self.folder)
-        adapter = adapter_folder(self.config.adapter)
-        if adapter:
-            identity["adapter"] = checkpoints.model_digest(adapter)
-        return identity
+        return adapted_identity(self.folder, self.config.adapter)
 
     def facts(self) -> dict[str, Any]:
         """Return name, commit and size of the model."""
-        facts = checkpoints.checkpoint_facts(self.config.checkpoint, self.folder)
-        adapter = adapter_folder(self.config.adapter)
-        if adapter:
-            added = checkpoints.checkpoint_facts(self.config.adapter, adapter)["checkpoint"]
-            facts["checkpoint"] += f" + {added}"
+        facts = adapted_facts(self.config.checkpoint, self.folder, self.config.adapter)
         return {"engine": "transformers", **facts, "parameters": self.parameters}

@@ -112,7 +112,9 @@ class Dialogue:
         if self.reading.evidence_row and decoding.evidence != "none":
             evidence = self.reading.evidence()
         if decoding.keep_inputs != "none":
-            read = _sent_text(self._sent)
+            # With pages, a request has several prompts.
+            unit = "page" if len(self._sent) > self._counts["requests"] else "request"
+            read = _sent_text(self._sent, unit)
         ledger = self.reading.ledger()
         if ledger and self.problem:
             ledger = ledger.unread()
@@ -134,11 +136,11 @@ class Dialogue:
         )
 
 
-def _sent_text(prompts: Sequence[Sequence[Message]]) -> str:
-    """Return all messages of some prompts, each after a line with its number and its role."""
+def _sent_text(prompts: Sequence[Sequence[Message]], unit: str) -> str:
+    """Return all messages of some prompts, each after a line with its number and its role; a prompt is a `unit`."""
     texts = []
     for number, prompt in enumerate(prompts, start=1):
         for message in prompt:
-            heading = f"── request {number} of {len(prompts)}, {message['role']}"
+            heading = f"── {unit} {number} of {len(prompts)}, {message['role']}"
             texts.append(f"{heading}\n{message['content']}")
     return "\n\n".join(texts)

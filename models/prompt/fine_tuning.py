@@ -247,7 +247,7 @@ def can_pack(network: Any) -> bool:
     Some architectures ignore positions, or have states that run on.
     """
     network.eval()
-    entries = network.get_input_embeddings().num_embeddings
+    entries = len(network.get_input_embeddings().weight)
     ids = torch.arange(2 * _TRIAL, device=network.device)[None] % entries
     positions = torch.arange(_TRIAL, device=network.device).repeat(1, 2)
     second = slice(_TRIAL, None)

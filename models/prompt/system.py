@@ -34,7 +34,7 @@ from longsumbench.core.answer_text import UNKNOWN_MARK
 from longsumbench.core.failures import report_failed
 from longsumbench.errors import MissingSplit, UsageError
 from longsumbench.modeling import processes
-from longsumbench.modeling.adapters import has_adapter
+from longsumbench.modeling.adapters import check_base, has_adapter
 from longsumbench.modeling.extraction import mean_target_words
 from longsumbench.modeling.training.fitting import kept_folder, read_report
 from longsumbench.models.prompt.config import PromptConfig
@@ -217,11 +217,8 @@ class PromptSystem(System):
             return system
         system.checkpoint = folder
         engine: Any = system.builder.engine
-        if has_adapter(folder) and engine.identity()["checkpoint"] != base:
-            raise UsageError(
-                f"{folder} was trained from other weights than those of {engine.shown_as}: give the checkpoint that it"
-                " was trained from"
-            )
+        if has_adapter(folder):
+            check_base(base, engine.folder, f"{folder}")
         # Facts keep the name of the first checkpoint.
         engine.config = first
         engine.use(folder)

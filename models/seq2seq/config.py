@@ -153,12 +153,9 @@ class Seq2SeqConfig(NeuralConfig):
 
     def weights_identity(self) -> dict[str, Any]:
         """Return the digest of the checkpoint's files and its commit, in place of its name; also of the adapter."""
-        from longsumbench.modeling.adapters import adapter_folder
+        from longsumbench.modeling.adapters import adapted_identity
 
-        identity = checkpoints.checkpoint_identity(self.initial_folder())
-        if folder := adapter_folder(self.adapter):
-            identity["adapter"] = checkpoints.model_digest(folder)
-        return identity
+        return adapted_identity(self.initial_folder(), self.adapter)
 
     def reading_identity(self) -> dict[str, Any]:
         """Return also the longest input, which the checkpoint decides if no setting does."""

@@ -18,7 +18,7 @@ from transformers.models.led.modeling_led import LEDLearnedPositionalEmbedding
 from longsumbench.core import FitContext, read_checkpoint
 from longsumbench.errors import DataError, UsageError
 from longsumbench.modeling import checkpoints
-from longsumbench.modeling.adapters import adapter_folder, merge_adapter
+from longsumbench.modeling.adapters import merge_chosen_adapter
 from longsumbench.modeling.checkpoint_files import FETCH_AGAIN
 from longsumbench.modeling.generation import TOKEN_RULES, check_special_tokens
 from longsumbench.modeling.model_builder import ModelBuilder
@@ -93,11 +93,9 @@ class Seq2SeqBuilder(ModelBuilder):
 
     def _start(self, tokenizer: PreTrainedTokenizerBase, **options: Any) -> PreTrainedModel:
         """Load the checkpoint, and merge the weights of the adapter into it."""
-        model = self._load(self.config.initial_folder(), self.config.shown_as, tokenizer, **options)
-        folder = adapter_folder(self.config.adapter)
-        if folder is None:
-            return model
-        return merge_adapter(model, folder, f"model.adapter={self.config.adapter}")
+        initial = self.config.initial_folder()
+        model = self._load(initial, self.config.shown_as, tokenizer, **options)
+        return merge_chosen_adapter(model, self.config.adapter, initial)
 
     def writer(
         self, tokenizer: PreTrainedTokenizerBase, folder: Path | None = None

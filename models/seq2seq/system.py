@@ -22,7 +22,7 @@ from transformers.models.bart.modeling_bart import shift_tokens_right
 from longsumbench import core
 from longsumbench.errors import UsageError
 from longsumbench.modeling import checkpoints, units as packing
-from longsumbench.modeling.adapters import adapter_folder
+from longsumbench.modeling.adapters import adapted_facts
 from longsumbench.modeling.collate import UnitCollator
 from longsumbench.modeling.neural_system import NeuralSystem
 from longsumbench.modeling.nn.encoder_decoder import token_cross_entropy
@@ -336,10 +336,8 @@ class Seq2Seq(NeuralSystem):
 
     def facts(self) -> dict[str, Any]:
         """Return where the weights are from, their number, and the longest input."""
-        facts = checkpoints.checkpoint_facts(self.config.checkpoint, self.config.initial_folder())
-        if folder := adapter_folder(self.config.adapter):
-            adapter = checkpoints.checkpoint_facts(self.config.adapter, folder)["checkpoint"]
-            facts["checkpoint"] += f" + {adapter}"
+        config = self.config
+        facts = adapted_facts(config.checkpoint, config.initial_folder(), config.adapter)
         return {
             "released": self.config.released,
             **facts,

@@ -35,7 +35,8 @@ def split_windows(num_tokens: int, length: int, overlap: int) -> Iterator[Window
     """Yield the windows of a text of `num_tokens` tokens, of which each is kept once (SLED, §3).
 
     Neighbours share `overlap` tokens, and each of the two keeps the states of its half of them. All windows have
-    `length` tokens: the last one ends with the text, and shares more. A shorter text is one window.
+    `length` tokens: the last one ends with the text, shares more, and keeps only what the window before it does not. A
+    shorter text is one window.
     """
     last = max(0, num_tokens - length)
     kept_start = 0

@@ -1,12 +1,20 @@
 """Laying a composed configuration over the dataclasses."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from typing import Any
 
 import pytest
 from omegaconf import OmegaConf
 
-from longsumbench.core import Recipe, RunConfig, SystemConfig, build_settings, resolve_config
+from longsumbench.core import (
+    SECTIONS,
+    Recipe,
+    RunConfig,
+    SystemConfig,
+    build_settings,
+    registry,
+    resolve_config,
+)
 from longsumbench.errors import UsageError
 
 
@@ -67,7 +75,7 @@ def test_an_unknown_key_names_the_nearest(composed: dict[str, Any], message: str
         ({"model": {"snippet_length": "long"}}, r"model\.snippet_length='long' is not of type int"),
         ({"model": {"snippet_length": 1.5}}, r"model\.snippet_length=1\.5 is not of type int"),
         ({"model": {"labels": [1]}}, r"model\.labels=\[1\] is not of type str"),
-        ({"train": {"max_tokens": "many"}}, r"train\.max_tokens='many' is not of type int \| None"),
+        ({"train": {"max_tokens": "many"}}, r"train\.max_tokens='many' is not of type int \| null"),
         ({"model": "seal"}, r"model='seal' is not a group of settings"),
         ({"model": {"snippet_length": "???"}}, r"model\.snippet_length has no default"),
         ({"model": {"name": "${nowhere}"}}, r"nowhere"),
@@ -123,3 +131,14 @@ def test_settling_does_not_touch_what_it_is_given() -> None:
     one.train.max_steps = 1
     assert OmegaConf.to_container(composed) == before
     assert two.train.max_steps == Recipe().max_steps
+
+
+@pytest.mark.parametrize("name", [*SECTIONS, *registry.systems.built_in])
+def test_no_value_is_the_word_none(name: str) -> None:
+    """Python's None is refused as a value of every setting; null is an empty text where that is the default."""
+    schema = SECTIONS.get(name) or registry.config_of(name)
+    for item in fields(schema):
+        with pytest.raises(UsageError, match=rf"{item.name}=None would be a text: write .*=null"):
+            build_settings(schema, {item.name: "None"}, "")
+        if item.default == "":
+            assert build_settings(schema, {item.name: None}, "") == schema()

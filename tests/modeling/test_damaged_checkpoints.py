@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 import torch
 from safetensors.torch import load_file, save_file
-from support.json_files import change_json
+from support.json_files import change_json, write_json
 from support.tiny_bert import write_bert
 from support.tiny_seq2seq import write_seq2seq
 from support.toys import ToySplit, build_tiny
@@ -70,6 +70,11 @@ def as_pipe(folder: Path, name: str) -> None:
     os.mkfifo(folder / name)
 
 
+def write_index(folder: Path, shard: str) -> None:
+    """Write an index that says that all weights are in another file."""
+    write_json(folder / f"{WEIGHTS}.index.json", {"weight_map": {"any": WEIGHTS, "more": shard}})
+
+
 DAMAGES: dict[str, Callable[[Path], object]] = {
     "a torn config": lambda folder: (folder / CONFIG).write_text('{"model_type": "ba'),
     "another type": lambda folder: change_json(folder / CONFIG, model_type="t5"),
@@ -88,13 +93,18 @@ DAMAGES: dict[str, Callable[[Path], object]] = {
     "not finite": lambda folder: change_weights(
         folder, lambda all, name: all.update({name: all[name] * torch.nan})
     ),
+    "a shard above": lambda folder: write_index(folder, f"../{WEIGHTS}"),
+    "a shard anywhere": lambda folder: write_index(folder, f"{folder}/{WEIGHTS}"),
     "a torn tokenizer": lambda folder: (folder / TOKENIZER).write_text('{"version": '),
 }
 
 
 @pytest.mark.parametrize(
     ("use", "damage"),
-    [*product(["summarize"], DAMAGES), *product(USES, ["torn weights", "a torn tokenizer"])],
+    [
+        *product(["summarize"], DAMAGES),
+        *product(USES, ["torn weights", "a shard above", "a torn tokenizer"]),
+    ],
 )
 def test_a_damaged_checkpoint_ends_in_one_line(use: str, damage: str, tmp_path: Path) -> None:
     """The line names the folder, and the exit code is a documented one."""

@@ -18,6 +18,8 @@ from support import (
 from support.networks import alone
 from torch import Tensor
 
+from longsumbench.modeling.nn.folded_attention import CACHE
+
 pytestmark = pytest.mark.usefixtures("float64")
 
 
@@ -105,9 +107,9 @@ def test_stepwise_equals_teacher_forced(case: Case, step: int) -> None:
     reading = model.model.encoder(**inputs)
     for some in ids.split(step, 1):
         one = model(
-            encoder_outputs=reading, decoder_input_ids=some, past_key_values=cache, use_cache=True
+            encoder_outputs=reading, decoder_input_ids=some, use_cache=True, **{CACHE: cache}
         )
-        cache = one.past_key_values
+        cache = one[CACHE]
         steps.append(one.logits)
     torch.testing.assert_close(torch.cat(steps, 1), model(**inputs, decoder_input_ids=ids).logits)
 

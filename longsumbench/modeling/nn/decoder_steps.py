@@ -11,7 +11,7 @@ from torch.nn import functional as F
 from transformers import PreTrainedModel
 from transformers.models.pegasus.modeling_pegasus import PegasusAttention, PegasusDecoderLayer
 
-from longsumbench.modeling.nn.folded_attention import FoldedCache
+from longsumbench.modeling.nn.folded_attention import CACHE, FoldedCache
 
 # Rows for which a product on a CPU is faster with the weight as its left factor: of large weights, or of others.
 _LARGE, _ROWS_OF_LARGE, _ROWS_OF_OTHERS = 2_000_000, range(4, 65), range(8, 65)  # MKL
@@ -64,7 +64,7 @@ def _run_layer(
 
     def attend_to_memory(states: Tensor) -> Tensor:
         attended: Tensor = layer.encoder_attn(
-            states, key_value_states=memory, attention_mask=mask, past_key_values=cache
+            states, key_value_states=memory, attention_mask=mask, **{CACHE: cache}
         )[0]
         return attended
 

@@ -14,7 +14,7 @@ from transformers.modeling_outputs import Seq2SeqLMOutput
 from transformers.models.bart.modeling_bart import BartDecoderLayer, shift_tokens_right
 
 from longsumbench.modeling.nn.decoder_steps import StepLinear, decode_steps, multiply
-from longsumbench.modeling.nn.folded_attention import FoldedAttention, FoldedCache
+from longsumbench.modeling.nn.folded_attention import CACHE, FoldedAttention, FoldedCache
 from longsumbench.modeling.nn.masks import at_least_single, attention_mask
 from longsumbench.modeling.nn.penalties import RankedGeneration
 
@@ -108,7 +108,6 @@ class UnitsToText(RankedGeneration):
         labels: Tensor | None = None,
         decoder_input_ids: Tensor | None = None,
         encoder_outputs: EncoderOutput | None = None,
-        past_key_values: FoldedCache | None = None,
         use_cache: bool | None = None,
         num_items_in_batch: Tensor | int | None = None,
         **context: Any,
@@ -122,15 +121,16 @@ class UnitsToText(RankedGeneration):
             labels: [B, T], -100 where there is no target token.
             decoder_input_ids: [Q, T]; None: the labels, shifted right after the start token.
             encoder_outputs: the encoder's output, B rows for any number of beams.
-            past_key_values: the decoder's cache.
-            use_cache: whether to fill it.
+            use_cache: whether to fill the decoder's cache.
             num_items_in_batch: target tokens of the whole optimizer step (see `token_cross_entropy`).
-            **context: arguments of the network's encoder, `decode` and `added_loss`, and others of `generate`.
+            **context: the cache, by the library's name for it (`CACHE`); arguments of the network's encoder, `decode`
+                and `added_loss`, and others of `generate`.
 
         Returns:
             `loss` in nats per target token if labels are given (plus `added_loss` in training); `logits` [Q, T, V];
             the cache.
         """
+        cache: FoldedCache | None = context.pop(CACHE, None)
         if encoder_outputs is None:
             encoder_outputs = self.model.encoder(
                 input_ids=input_ids, unit_mask=unit_mask, unit_documents=unit_documents, **context
@@ -144,10 +144,10 @@ class UnitsToText(RankedGeneration):
                 "labels or decoder_input_ids are needed: the decoder predicts the tokens after them"
             )
         if not use_cache:
-            past_key_values = None
-        elif past_key_values is None:
-            past_key_values = self.new_cache()
-        decoded = self.decode(encoder_outputs, decoder_input_ids, past_key_values, **context)
+            cache = None
+        elif cache is None:
+            cache = self.new_cache()
+        decoded = self.decode(encoder_outputs, decoder_input_ids, cache, **context)
         logits = self.project(decoded.hidden)
         loss = None
         if labels is not None:
@@ -155,7 +155,7 @@ class UnitsToText(RankedGeneration):
             loss = self.token_loss(logits, labels, num_items_in_batch, smoothing)
             if self.training:
                 loss = loss + self.added_loss(decoded, encoder_outputs, labels, **context)
-        return Seq2SeqLMOutput(loss=loss, logits=logits, past_key_values=past_key_values)
+        return Seq2SeqLMOutput(loss=loss, logits=logits, **{CACHE: cache})
 
     def shifted(self, labels: Tensor) -> Tensor:
         """Return the decoder input of training: [B, T] → [B, T], the labels shifted right after the start token."""
@@ -199,8 +199,8 @@ class UnitsToText(RankedGeneration):
                 input_ids=ids,
                 encoder_hidden_states=memory,
                 encoder_attention_mask=memory_mask,
-                past_key_values=cache,
                 use_cache=cache is not None,
+                **{CACHE: cache},
             ).last_hidden_state
         return output
 

@@ -17,10 +17,13 @@ from transformers import (
     MinLengthLogitsProcessor,
     MinNewTokensLengthLogitsProcessor,
 )
+from transformers.modeling_outputs import Seq2SeqLMOutput
 from transformers.models.pegasus.modeling_pegasus import PegasusAttention
 
 from longsumbench.modeling.nn.masks import at_least_single, masked_scores
 
+# the name of a cache in the arguments and outputs of transformers, since 5.24 and before
+CACHE = "cache" if "cache" in Seq2SeqLMOutput.__annotations__ else "past_key_values"
 _ROOM = 16  # tokens by which the room of a cache grows
 _BLOCK = 128  # tokens of the vocabulary whose highest score is looked at first
 
@@ -67,7 +70,7 @@ class FoldedAttention(PegasusAttention):
         if self.recorded_weights is not None:
             recorded = weights
             if recorded is None:
-                cache = kwargs.get("past_key_values")
+                cache = kwargs.get(CACHE)
                 recorded = self.weigh(folded, key_value_states, attention_mask, cache)
             self.recorded_weights.append(recorded)
         return output.view(queries, length, width), weights
@@ -242,7 +245,7 @@ class FoldedGeneration:
         self, generation_config: Any, model_kwargs: dict[str, Any], *args: Any
     ) -> None:
         if generation_config.use_cache is not False:
-            model_kwargs["past_key_values"] = self.new_cache()
+            model_kwargs[CACHE] = self.new_cache()
 
     def new_cache(self) -> FoldedCache:
         """Return an empty cache."""
@@ -269,6 +272,8 @@ class FoldedGeneration:
             return continuations
         tokens = leading_tokens(scores, keep)  # [B, K, N]
         step["accumulated_log_probs"] = scores.gather(2, tokens).flatten(1)
+        if "vocab_size" in step:  # of transformers 5.4, which does not count the scores
+            step["vocab_size"] = tokens.shape[-1]
         continuations = library._get_top_k_continuations(**step)  # type: ignore[attr-defined]
         # the new tokens are places among the leading ones
         _, sequences, rows = continuations

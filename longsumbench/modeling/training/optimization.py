@@ -24,12 +24,16 @@ def learning_rate(recipe: Recipe, width: int) -> Schedule:
       w, as in the code of T5 and Pegasus).
     * `noam`: lr · d^-½ · min(step^-½, step · w^-1.5) (ETADS §4, Hierarchical Transformer §5).
     * `pagesum`: lr · min(step^-½, step · w^-1.5) (PageSum, Eq. 11).
-    * `linear`: up over w steps, then down to 0 at `max_steps`. `constant`: up over w steps, then lr.
+    * `linear`: up over w steps, then down to 0 at `max_steps`. These are the rates of transformers' linear schedule, one
+      step earlier: with a warm-up, it has the rate 0 in its first step. `constant`: up over w steps, then lr.
     * `hold`: up over w steps, lr up to half of `max_steps`, then down to 0 at `max_steps`.
+
+    A training of a single step has lr / w.
 
     Here lr is the recipe's rate, and d is the `width` of the model.
     """
-    peak, warmup, last = recipe.learning_rate, max(1, recipe.warmup_steps), max(1, recipe.max_steps)
+    peak, warmup = recipe.learning_rate, max(1, recipe.warmup_steps)
+    last = max(2, recipe.max_steps)  # a single step would have the rate 0
     schedules: dict[str, Schedule] = {
         "sqrt_decay": lambda step: peak * math.sqrt(warmup / max(step, warmup)),
         "noam": lambda step: peak * width**-0.5 * min(step**-0.5, step * warmup**-1.5),

@@ -9,6 +9,7 @@ from transformers import PreTrainedModel
 
 from longsumbench.cache.artifacts import ArtifactCache
 from longsumbench.core import Recipe
+from longsumbench.core.bounds import bounds_of
 from longsumbench.modeling.nn.unit_encoder import PIECE_TOKENS
 from longsumbench.modeling.training import trainer
 from longsumbench.modeling.training.optimization import learning_rate, recompute_activations
@@ -32,6 +33,14 @@ def test_hand_worked_schedules(
     recipe = Recipe(schedule=schedule, learning_rate=rate, warmup_steps=10, max_steps=110)
     rates = {step: learning_rate(recipe, width)(step) for step in expected}
     assert rates == pytest.approx(expected)
+
+
+@pytest.mark.parametrize("schedule", bounds_of(Recipe)["schedule"].names)
+def test_a_single_step_trains(schedule: str) -> None:
+    """Its rate is above 0, with any warm-up."""
+    for warmup in (0, 1, 10):
+        recipe = Recipe(schedule=schedule, warmup_steps=warmup, max_steps=1)
+        assert learning_rate(recipe, 64)(1) > 0
 
 
 def test_counts_by_hand(stages: ArtifactCache) -> None:

@@ -16,7 +16,7 @@ from longsumbench.models.prompt.readings import readings
 from longsumbench.runs.evidence import check_evidence_arrays, read_evidence, write_evidence
 from longsumbench.views.evidence.array_views import Selections, Weights, views
 
-KEEP = Decoding(evidence="all", device="cpu")
+KEEP = Decoding(evidence="all", keep_inputs="all", device="cpu")
 SNIPPETS = {"selector": "lexrank", "snippet_length": 24, "input_length": 330}
 READINGS: dict[str, dict[str, Any]] = {
     "select": SNIPPETS,
@@ -82,6 +82,8 @@ def test_units_and_rows_are_those_of_the_requests(summaries: tuple[str, list[Sum
     units = evidence.texts["unit"]
     assert " ".join(units).split() == " ".join(LONG.sentences()).split()
     assert len(units) > 2
+    prompt = "page" if reading == "pages" else "request"
+    assert f"{summary.read}".startswith(f"── {prompt} 1 of ")
     if reading == "pages":
         np.testing.assert_allclose(evidence.arrays["confidences"].sum(0), 1, rtol=1e-4)
         return

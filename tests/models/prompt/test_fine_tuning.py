@@ -257,12 +257,18 @@ def test_what_was_trained_is_saved_and_loaded(
         assert texts_of(other) == texts
 
 
-def test_an_adapter_is_one_of_peft(folder: Path, stages: ArtifactCache, tmp_path: Path) -> None:
-    """Peft loads what was saved, and `model.adapter` writes with it as the trained system does."""
-    system, _ = fitted(folder, stages, lora_rank=4)
+@pytest.mark.parametrize("targets", [None, ["lm_head", "embed_tokens"]])
+def test_an_adapter_is_one_of_peft(
+    targets: list[str] | None, folder: Path, stages: ArtifactCache, tmp_path: Path
+) -> None:
+    """Peft loads what was saved, and `model.adapter` writes with it as the trained system does.
+
+    So it is of layers that share their weights.
+    """
+    system, _ = fitted(folder, stages, lora_rank=4, lora_targets=targets)
     base = AutoModelForCausalLM.from_pretrained(folder)
     with warnings.catch_warnings():
-        warnings.simplefilter("ignore", FutureWarning)  # of peft's code
+        warnings.simplefilter("ignore")  # of peft's code, and of shared weights
         adapted = PeftModel.from_pretrained(base, system.checkpoint).eval()
     engine: Any = system.builder.engine
     ids = torch.arange(3, 40)[None]
@@ -284,8 +290,11 @@ def test_an_adapter_for_other_weights_is_refused(
     path = shutil.copytree(folder, tmp_path / "base")
     system, _ = fitted(path, stages, lora_rank=4)
     shutil.copytree(write_causal(tmp_path / "other", "llama"), path, dirs_exist_ok=True)
-    with pytest.raises(UsageError, match="was trained from other weights than those of"):
+    problem = "was trained from other weights than those of"
+    with pytest.raises(UsageError, match=f"^{system.checkpoint} {problem}"):
         PromptSystem.load(system.checkpoint)
+    with pytest.raises(UsageError, match=rf"^model\.adapter={system.checkpoint} {problem}"):
+        opened(path, adapter=str(system.checkpoint)).config.identity()
 
 
 @pytest.mark.parametrize("name", SYSTEMS)
@@ -357,9 +366,8 @@ def test_what_is_missing_is_said(
     """No training split, layers that cannot be trained, and no peft are each one line."""
     with pytest.raises(MissingSplit, match=r"lora_rank or model\.tune_all needs a train split"):
         opened(folder, lora_rank=2).fit(FitContext(None, None, tiny_recipe(), stages))
-    for target in ("nowhere", "lm_head"):  # the second one shares its weights
-        with pytest.raises(UsageError, match=rf"lora_targets=\['{target}'\] does not fit.*'llama'"):
-            fitted(folder, stages, lora_rank=2, lora_targets=[target])
+    with pytest.raises(UsageError, match=r"lora_targets=\['nowhere'\] does not fit.*'llama'"):
+        fitted(folder, stages, lora_rank=2, lora_targets=["nowhere"])
     load = builtins.__import__
 
     def without_peft(name: str, *arguments: Any, **others: Any) -> Any:

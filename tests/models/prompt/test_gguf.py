@@ -18,7 +18,7 @@ from support.toys import toy_words
 from transformers import AutoModelForCausalLM
 
 from longsumbench.core import Decoding, Request, build_settings
-from longsumbench.errors import SuiteError
+from longsumbench.errors import SuiteError, UsageError
 from longsumbench.modeling.gguf_files import read_header
 from longsumbench.modeling.tokenizer import load_tokenizer, tokenizer_identity
 from longsumbench.models.prompt.config import PromptConfig
@@ -92,12 +92,14 @@ def test_a_loaded_network_is_an_ordinary_one(file: Path, tmp_path: Path) -> None
 
 
 def test_only_the_content_of_the_file_decides(file: Path, twin: Path) -> None:
-    """Another name, and files of other models next to it, change neither identity nor answers."""
+    """Another name without an ending, and files of other models next to it, change neither identity nor answers."""
     greedy, opened = Decoding(device="cpu"), engine(file)
     identity, answers = opened.identity(), list(opened.answer(REQUESTS, greedy))
     for name in ("tokenizer.json", "tokenizer_config.json", "adapter_config.json", "config.json"):
         (file.parent / name).write_text('{"model_type": "bert"')
-    moved = engine(file.rename(file.with_name("another.gguf")))
+    with pytest.raises(UsageError, match=rf"there is no such file; did you mean {file}\?"):
+        engine(file.with_suffix(""))
+    moved = engine(file.rename(file.with_name("another")))
     assert moved.identity() == identity
     assert list(moved.answer(REQUESTS, greedy)) == answers
     other = write_gguf(file, twin.with_suffix(""), general__name="another")

@@ -13,9 +13,23 @@ from transformers import AutoModelForSeq2SeqLM
 
 from longsumbench.errors import DataError, EnvironmentProblem, UsageError
 from longsumbench.modeling.unit_reader import collate_units
+from longsumbench.models.seq2seq.system import Seq2Seq
 
-pytestmark = pytest.mark.filterwarnings("ignore::FutureWarning")  # of PEFT
+pytestmark = [
+    pytest.mark.filterwarnings("ignore::FutureWarning"),  # of PEFT
+    pytest.mark.filterwarnings("ignore::UserWarning:peft"),  # of layers that share weights
+]
 TEST = [example(number) for number in range(3)]
+LORA = {"target_modules": ["q_proj", "v_proj", "fc1"]}
+# Embeddings of both stacks and the output layer share their weights.
+ADAPTERS: dict[str, dict[str, Any]] = {
+    "plain": LORA,
+    "output layer": {"target_modules": ["lm_head", "q_proj"]},
+    "embeddings": {"target_modules": ["embed_tokens"], "use_dora": True},
+    "shared weights": {"target_modules": ["shared", "fc1"]},
+    "a whole layer": {**LORA, "modules_to_save": ["lm_head"]},
+    "some tokens": {**LORA, "trainable_token_indices": [3, 5]},
+}
 
 
 @pytest.fixture
@@ -24,23 +38,22 @@ def bart(tmp_path: Path) -> Path:
     return write_seq2seq(tmp_path / "bart")
 
 
-def write_adapter(base: Path, folder: Path) -> Path:
+def write_adapter(base: Path, folder: Path, kind: str = "LoraConfig", **settings: Any) -> Path:
     peft = pytest.importorskip("peft")
-    config = peft.LoraConfig(
-        r=2, target_modules=["q_proj", "v_proj", "fc1"], task_type="SEQ_2_SEQ_LM"
-    )
+    config = getattr(peft, kind)(task_type="SEQ_2_SEQ_LM", **settings)
     model = peft.get_peft_model(AutoModelForSeq2SeqLM.from_pretrained(base), config)
     torch.manual_seed(3)
-    for name, weight in model.named_parameters():
-        if "lora" in name:
+    for weight in model.parameters():
+        if weight.requires_grad:
             torch.nn.init.normal_(weight.data, std=2.0)
     model.save_pretrained(folder)
     return folder
 
 
-def test_an_adapter_writes_what_peft_writes(bart: Path, tmp_path: Path) -> None:
-    """The logits are those of the library's model with the adapter; identity and record say which one it is."""
-    adapter = write_adapter(bart, tmp_path / "lora")
+@pytest.mark.parametrize("kind", ADAPTERS)
+def test_an_adapter_writes_what_peft_writes(kind: str, bart: Path, tmp_path: Path) -> None:
+    """The logits are those of the library's model with the adapter, also saved; the record says which one it is."""
+    adapter = write_adapter(bart, tmp_path / "lora", r=2, **ADAPTERS[kind])
     peft = pytest.importorskip("peft")
     reference = peft.PeftModel.from_pretrained(
         AutoModelForSeq2SeqLM.from_pretrained(bart), adapter
@@ -48,11 +61,16 @@ def test_an_adapter_writes_what_peft_writes(bart: Path, tmp_path: Path) -> None:
     plain, system = open_seq2seq(bart), open_seq2seq(bart, adapter=str(adapter))
     batch = {**collate_units(system.reader, [system.reader.units(one) for one in TEST])}
     fed = {**batch, "decoder_input_ids": torch.full((3, 1), 2)}
+    (tmp_path / "saved").mkdir()
+    system.save(tmp_path / "saved")
+    saved = Seq2Seq.load(tmp_path / "saved")
     with torch.inference_mode():
-        expected, found, without = (
-            one(**fed).logits for one in (reference, system.model.eval(), plain.model.eval())
+        expected, merged, loaded, without = (
+            one(**fed).logits
+            for one in (reference, system.model.eval(), saved.model.eval(), plain.model.eval())
         )
-    assert torch.allclose(found, expected, atol=1e-3)
+    assert torch.allclose(merged, expected, rtol=1e-4, atol=1e-3)
+    assert torch.allclose(loaded, merged)
     assert not torch.allclose(without, expected, atol=1e-1)
     assert system.facts()["checkpoint"] == "bart + lora"
     identity = str(system.config.identity())
@@ -62,7 +80,7 @@ def test_an_adapter_writes_what_peft_writes(bart: Path, tmp_path: Path) -> None:
 
 def test_weights_of_an_adapter_at_other_places_are_refused(bart: Path, tmp_path: Path) -> None:
     """Weights whose names fit no layer would change nothing: the line has the first names that are missing."""
-    adapter = write_adapter(bart, tmp_path / "lora")
+    adapter = write_adapter(bart, tmp_path / "lora", **LORA)
     path = adapter / "adapter_model.safetensors"
     weights = {
         name.replace("base_model.model.model.", "base_model.model."): w
@@ -72,6 +90,18 @@ def test_weights_of_an_adapter_at_other_places_are_refused(bart: Path, tmp_path:
     first = r"base_model\.model\.model\.decoder\.layers\.0\.encoder_attn\.q_proj\.lora_A\.weight"
     with pytest.raises(
         DataError, match=rf"^model\.adapter=.*weights are missing or have another shape: {first}"
+    ):
+        open_seq2seq(bart, adapter=str(adapter))
+
+
+@pytest.mark.parametrize(
+    "kind", ["PromptTuningConfig", "PrefixTuningConfig", "PromptEncoderConfig"]
+)
+def test_adapters_that_cannot_be_merged_are_named(kind: str, bart: Path, tmp_path: Path) -> None:
+    """An adapter of tokens before the input has no weights to merge, and is not called damaged."""
+    adapter = write_adapter(bart, tmp_path / "prompt", kind, num_virtual_tokens=3)
+    with pytest.raises(
+        UsageError, match=r"^model\.adapter=.*of the kind [A-Z_]+, which cannot be merged"
     ):
         open_seq2seq(bart, adapter=str(adapter))
 
