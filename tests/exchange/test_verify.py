@@ -294,12 +294,9 @@ def tampered(record: dict[str, Any]) -> Iterator[tuple[str, dict[str, Any]]]:
                 yield f"{'.'.join(map(str, path))} {change}", copy
 
 
-@pytest.mark.parametrize("model", ["lead", "trunc"])
-def test_every_field_of_a_record_is_compared(
-    model: str, work: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_every_field_of_a_record_is_compared(work: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """A missing, null, changed or added value is a difference, except for changes of fields on the documented list."""
-    run = run_of(model).absolute()
+    run = run_of("lead").absolute()
     # What does not depend on the record is computed once
     scored: list[Any] = []
 
