@@ -14,13 +14,12 @@ from typing import Any, BinaryIO, TypeVar
 
 import msgspec
 
-from longsumbench.errors import IMPOSSIBLE, DataError, EnvironmentProblem, UsageError, naming_path
+from longsumbench.errors import IMPOSSIBLE, DataError, EnvironmentProblem, naming_path
 from longsumbench.formatting import escape_line, guard_cell
 
 _T = TypeVar("_T")
 # levels of folders that are checked; a deeper tree is refused
 _DEEPEST = 20
-_FILE_ENDINGS = (".csv", ".html", ".json", ".jsonl", ".md", ".png", ".svg", ".tex", ".txt")
 
 
 class BadFile(ValueError):
@@ -158,13 +157,8 @@ def writable_folder(folder: Path, chosen_by: str) -> Path:
     """Create a folder, if needed, and check that files can be written there; `chosen_by` says how to choose another.
 
     Raises:
-        UsageError: it does not exist, and has the ending of a file that commands write.
         EnvironmentProblem: no file can be written there.
     """
-    if folder.suffix in _FILE_ENDINGS and not folder.exists():
-        raise UsageError(
-            f"{folder} is to be a folder, and has the name of a file: choose another by {chosen_by}"
-        )
     try:
         folder.mkdir(parents=True, exist_ok=True)
         tempfile.TemporaryFile(dir=folder).close()

@@ -152,6 +152,8 @@ class Command(NamedTuple):
 
 # Arguments of several commands
 OVERRIDES = Argument("overrides", "settings, as listed above", "KEY=VALUE", nargs="*", default=[])
+# Of files that commands write
+_FILE_ENDINGS = (".csv", ".html", ".json", ".jsonl", ".md", ".png", ".svg", ".tex", ".txt")
 RUN = Argument("run", "a run's folder, its id or its beginning, or a model with one run", "RUN")
 RESULTS_DIR = Argument(
     "--results-dir", "where the runs are (default: results)", "FOLDER", default="results"
@@ -179,7 +181,12 @@ def output_folder(name: str | None, default: Path) -> Path:
     """
     from longsumbench.files import writable_folder
 
-    return writable_folder(Path(name).expanduser() if name else default, "--output")
+    folder = Path(name).expanduser() if name else default
+    if folder.suffix in _FILE_ENDINGS and not folder.exists():
+        raise UsageError(
+            f"{folder} is to be a folder, and has the name of a file: choose another by --output"
+        )
+    return writable_folder(folder, "--output")
 
 
 def output_file(name: str | None, flag: str) -> Path | None:
