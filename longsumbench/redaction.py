@@ -19,7 +19,7 @@ _keys = set[str]()
 _SECRET = re.compile(
     r"(?<=://)(?:[^\s/@]*:[^\s'\"]*|[^\s/?#@]+)@"
     r"|(?<=[?&#;])[\w.-]*(?:key|token|secret|password|passwd|pwd|sig|signature|auth)=[^\s&#;'\"]+"
-    r"|(?<![\w-])(?:[\w-]*(?:\*{3,}|•{3,})[\w-]*|[\w-]+(?:\.{3}|…)[\w-]+)",
+    r"|(?<![\w-])(?:[\w-]*(?:\*{3,}|•{3,})[\w-]*|(?:sk|pk|hf|gsk|xai|aiza|key)[\w-]*(?:\.{3}|…)[\w-]+)",
     re.IGNORECASE,
 )
 _PROXY_PASSWORD = re.compile(r"(?:\w+://)?[^:@]*:(.+)@")

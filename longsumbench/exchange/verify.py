@@ -129,7 +129,10 @@ def _verify_run(
             "signature": record.evaluation.signature,
             "files": hashes,
         }
-        write_atomically(folder / VERIFIED_FILE, json.dumps(mark, indent=1) + "\n")
+        try:
+            write_atomically(folder / VERIFIED_FILE, json.dumps(mark, indent=1) + "\n")
+        except OSError as error:
+            _log.warning(f"{record.label}: agrees, but cannot be marked here ({error.strerror})")
     return problems
 
 

@@ -13,6 +13,7 @@ from typing import Any
 import pytest
 from support.commands import Typed
 from support.json_files import read_json, read_rows, write_json, write_rows
+from support.permissions import heeded
 from support.toys import tiny_overrides, write_jsonl
 
 from longsumbench.cli.main import main
@@ -126,6 +127,17 @@ def test_runs_that_agree_are_marked(work: Path, typed: Typed) -> None:
     assert sorted(files) == scored.split()
     assert typed("verify", "results")[0] == 0
     assert {path: path.read_bytes() for path in marks} == marks
+
+
+def test_runs_that_cannot_be_changed_are_verified(work: Path, typed: Typed) -> None:
+    """Where no file can be written, a run that agrees is verified, and a line says that it is not marked."""
+    run = run_of("lead")
+    run.chmod(0o555)
+    with heeded():
+        code, out, err = typed("verify", run)
+    assert (code, out.split()[-1]) == (0, "verified")
+    assert "agrees, but cannot be marked here (Permission denied)" in err
+    assert not (run / "verified.json").exists()
 
 
 @pytest.mark.parametrize(
