@@ -12,8 +12,8 @@ greedy, beam: `generate` in float32, as the suite writes; ms a token is (time of
     reading does not count. Tokens are those of the summaries.
 
 MFU = 3 × FLOPs of a forward pass / (seconds a step × rate of a bfloat16 product of two 8,192 × 8,192 matrices, measured
-    first). FLOPs are two for each multiply-add of a matrix product (longsumbench/modeling/flops.py); what checkpointing
-    computes again does not count. LED's attention multiplies more than its window needs, which counts.
+    first). FLOPs are two for each multiply-add of a matrix product (torch.utils.flop_counter); what checkpointing computes
+    again does not count. LED's attention multiplies more than its window needs, which counts.
 peak GB: the most that tensors held (torch.cuda.max_memory_allocated), weights and optimizer included; empty on a CPU.
 """
 
@@ -31,10 +31,11 @@ from typing import Any
 import torch
 import transformers
 from torch import Tensor
+from torch.nn.attention import SDPBackend, sdpa_kernel
+from torch.utils.flop_counter import FlopCounterMode
 from transformers import LEDConfig, LEDForConditionalGeneration
 
 from longsumbench.core import Recipe, registry
-from longsumbench.modeling.flops import counting_flops
 from longsumbench.modeling.nn.device import to_device
 from longsumbench.modeling.training.optimization import (
     build_optimizer,
@@ -180,7 +181,7 @@ def measure_network(
     )
     try:
         model, batch = (led if of_led else network)(case, examples)
-        flops = count_flops(model, batch)
+        flops = count_flops(model, batch, options.device)
     except Exception as error:  # such as a size that this version of a library refuses
         show_row({"network": network_name, "error": one_line(error)}, options, writer)
         return
@@ -268,11 +269,15 @@ def led(case: Case, examples: int) -> tuple[Any, dict[str, Tensor]]:
     return model, network_input(case, examples, of_led=True, target=case.target)
 
 
-def count_flops(model: Any, batch: dict[str, Tensor]) -> float:
-    """Return the FLOPs of a forward pass: those of the first example, times the examples. No numbers are computed."""
+def count_flops(model: Any, batch: dict[str, Tensor], device: str) -> float:
+    """Return the FLOPs of a forward pass: those of the first example, times the examples."""
     first = {name: value[:1] if value.dim() else value for name, value in batch.items()}
-    with counting_flops() as counter:
-        copy.deepcopy(model).train()(**first)
+    first = {name: to_device(value, torch.device(device)) for name, value in first.items()}
+    copied = copy.deepcopy(model).to(device).train()
+    # The counter does not know fused attention on the CPU.
+    counter = FlopCounterMode(display=False)
+    with torch.no_grad(), sdpa_kernel(SDPBackend.MATH), counter:
+        copied(**first)
     return float(counter.get_total_flops()) * len(batch["input_ids"])
 
 

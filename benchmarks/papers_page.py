@@ -1,10 +1,10 @@
-"""The generated parts of docs/papers.md: how many claims hold, and all tables and figures with their costs.
+"""The generated parts of docs/papers.md: how many claims hold, and all tables and figures.
 
     python benchmarks/papers_page.py [--check | --write] [--results-dir results/reference]
     python benchmarks/papers_page.py --remake TEXTS [--skip NAME …] [--results-dir results/reference]
 
 Without an option the page is printed. --check compares it with the file; --write writes the file. It shows the pages in
-results/reference/papers, and the costs that benchmarks/paper_cost.py --write estimates.
+results/reference/papers.
 """
 
 import argparse
@@ -14,12 +14,9 @@ import time
 from collections.abc import Collection
 from pathlib import Path
 
-from paper_cost import PaperTableCost, read_costs
-
-from longsumbench.formatting import format_count
 from longsumbench.papers.make import paper
 from longsumbench.papers.page import read_all_written, read_written
-from longsumbench.papers.paper_tables import PAPER, read_paper_tables
+from longsumbench.papers.paper_tables import read_paper_tables
 from longsumbench.papers.printed import read_printed_table
 from longsumbench.papers.write import PICTURE, summarize_outcomes
 from longsumbench.runs.results import Results
@@ -32,7 +29,7 @@ _OTHER_NUMBERS = {
     "sizes": "sizes",
     "dimensions": "settings",
 }  # kind → what is printed instead of scores
-_COLUMNS = ("", "shows", "scales", "printed numbers", "run here", "at paper scale")
+_COLUMNS = ("", "shows", "scales", "printed numbers", "run here")
 _GENERATED = re.compile(r"(<!-- made of results: (\w+) -->\n).*?(?=<!-- end -->)", re.DOTALL)
 FOLDERS = {
     "peer_reviews": "neurips_metareview",
@@ -102,7 +99,7 @@ def papers_page(text: str, results: Results) -> str:
 
     Args:
         text: the page, with other or without generated parts.
-        results: the results folder of the published pages and estimated costs.
+        results: the results folder of the published pages.
 
     Raises:
         DataError: a file of the results folder is damaged.
@@ -117,25 +114,7 @@ def _show_claims(results: Results) -> str:
     return f"{picture}\n\n{outcomes} [All claims and their outcomes]({_LINKED}/index.md).\n"
 
 
-def describe_cost(cost: PaperTableCost | None) -> str:
-    """Describe runs and hours at paper scale: "12 runs, about 680 h on one A100"."""
-    if cost is None:
-        return "not estimated"
-    if not cost.runs:
-        return "no runs of systems"
-    num_estimated = cost.runs - cost.uncounted
-    parts = [format_count(cost.runs, "run")]
-    if num_estimated and cost.hours:
-        parts.append(f"{_format_hours(cost.hours)} on one A100")
-    elif num_estimated:
-        parts.append("minutes")
-    if cost.uncounted:
-        parts.append(f"without {cost.uncounted} of public checkpoints")
-    return ", ".join(parts)
-
-
 def _list_paper_tables(results: Results) -> str:
-    costs = read_costs(results)
     lines = [f"| {' | '.join(_COLUMNS)} |", "|---" * len(_COLUMNS) + "|"]
     for name, paper_table in read_paper_tables().items():
         page = read_written(results, name)
@@ -147,17 +126,9 @@ def _list_paper_tables(results: Results) -> str:
             _OTHER_NUMBERS.get(paper_table.kind)
             or str(len(read_printed_table(paper_table)) or "none"),
             status or "not yet",
-            describe_cost(costs.get(name)) if PAPER in paper_table.scales else "",
         ]
         lines.append(f"| {' | '.join(cells)} |")
     return "\n".join([*lines, ""])
-
-
-def _format_hours(hours: float) -> str:
-    if hours < 1:
-        return "an hour or less"
-    days = f" ({hours / 24:,.0f} days)" if hours >= 48 else ""
-    return f"about {hours:,.0f} h{days}"
 
 
 if __name__ == "__main__":

@@ -21,7 +21,7 @@ NEEDS = {
     "files of other people": r"PageSum/output|\.\./|tar\.xz|^agreement|trials|results/r|again/|decoded",
     "weights of a judge or metric": r"bertscore|judge|support|bert-large",
     "programs": r"my_tool|last\b|my_compactor|tools/bin|command=.?perl|command=.?node|torchrun",
-    "another machine": r"slurm|--gpu",
+    "another machine": r"slurm",
     "minutes": r"^paper (?!list|.*--no-run)|experiment=|optuna|^recommend|rank=.*lstm|train_length",
     "minutes, of the first command": r"^run model\.(?:checkpoint|engine)=",
     "the guide's own texts and runs": r"model=person|journal\.pone|global_attention|my_checkpoint|summaries$|command 0",

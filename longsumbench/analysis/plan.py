@@ -22,7 +22,6 @@ from longsumbench.arguments import public_function
 from longsumbench.core import (
     DatasetSettings,
     RankerSettings,
-    RunConfig,
     Scoring,
     build_settings,
     names_deciding,
@@ -31,7 +30,7 @@ from longsumbench.core import (
 from longsumbench.errors import UnknownName, UsageError
 from longsumbench.runs.compose import translate_hydra_error
 from longsumbench.runs.overrides import format_overrides
-from longsumbench.runs.plan import plan, plan_dataset
+from longsumbench.runs.plan import plan_dataset
 from longsumbench.runs.results import Results
 
 
@@ -50,7 +49,6 @@ ANALYSES: Mapping[str, Analysis] = {
 }
 
 _RANKING_SETTINGS = ("rank", "rank_checkpoint", "unit", "ranker")
-_SYSTEM_SETTINGS = ("model", "scale", "train", "decode", "experiment", "device")
 
 
 @public_function
@@ -64,7 +62,7 @@ def stats(words: Sequence[str] = (), **settings: Any) -> DatasetReport | RankRec
         settings: the same as arguments; a list is several values. With `rank`, rankers are scored instead.
 
     Returns:
-        The statistics: lengths in words and tokens, shares and ROUGE 0–100. With `rank`, recalls 0–100.
+        The statistics: lengths in words, shares and ROUGE 0–100. With `rank`, recalls 0–100.
 
     Raises:
         UsageError: a setting is invalid.
@@ -73,7 +71,8 @@ def stats(words: Sequence[str] = (), **settings: Any) -> DatasetReport | RankRec
     words = [*words, *format_overrides(settings, swept=True)]
     if asks_for_ranking(words):
         return rank_recall(*_plan_rank_recall(words))
-    return DatasetReport(describe_dataset(*_plan_stats(words)))
+    texts, values = _split_settings(words, "stats")
+    return DatasetReport(describe_dataset(texts, _build_command_settings(StatsSettings, values)))
 
 
 @public_function
@@ -114,32 +113,6 @@ def asks_for_ranking(words: Sequence[str]) -> bool:
 def _head_of(word: str) -> str:
     """Return the group or setting of an override."""
     return word.lstrip("+~").partition("=")[0].partition(".")[0]
-
-
-def _plan_stats(
-    words: Sequence[str],
-) -> tuple[DatasetSettings, StatsSettings, list[tuple[RunConfig, str]]]:
-    system_overrides, others = list[str](), list[str]()
-    for word in words:
-        (system_overrides if _head_of(word) in _SYSTEM_SETTINGS else others).append(word)
-    texts, values = _split_settings(others, "stats")
-    settings: StatsSettings = _build_command_settings(StatsSettings, values)
-    if not system_overrides:
-        return texts, settings, []
-    if not any(word.startswith("model=") for word in system_overrides):
-        raise UsageError(f"'{system_overrides[0]}' needs a system: add model=NAME[,NAME...]")
-    # systems are planned as for `run`, with the same texts and seed
-    shared = [word for word in words if _head_of(word) in ("dataset", "seed")]
-    points = {point.identity: point for point in plan([*system_overrides, *shared], sweep=True)}
-    systems = []
-    for planned in points.values():
-        if planned.config.dataset != texts:
-            advice = "set these dataset.* settings on the command line, too"
-            raise UsageError(
-                f"'{' '.join(system_overrides)}' would change the dataset's settings: {advice}"
-            )
-        systems.append((planned.config, planned.variant))
-    return texts, settings, systems
 
 
 def _plan_rank_recall(

@@ -16,7 +16,7 @@ on two cores. model.checkpoint=FILE alone, or LONGSUMBENCH_MODEL=FILE, adds a la
   longsumbench run dataset=jsonl dataset.name=mine dataset.path=my_texts scale=tiny
   longsumbench run --config results/runs/pubmed/seal/85f3139c4a2b/config.yaml seed=2        the settings of a run
   longsumbench run -m seed=1,2,3 --show         print the configurations without running them
-  longsumbench run model=seal dataset=arxiv --estimate --gpu H100        print time, tokens and price without running
+  longsumbench run model=seal dataset=arxiv --estimate                   print tokens and price without running
   longsumbench run -m seed=1,2,3 hydra/launcher=joblib                   in parallel, on all cores
   longsumbench run -m seed=1,2,3 hydra/launcher=slurm_gpu hydra.launcher.partition=gpu       as a SLURM array job
   torchrun --nproc-per-node=4 -m longsumbench run model=seal         one run with four processes
@@ -53,8 +53,7 @@ _ARGUMENTS = (
     Argument("--config", "start from the config.yaml of a run; KEY=VALUE changes it", "FILE"),
     Argument("--config-dir", "a folder with more YAML files (model/, dataset/, …)", "FOLDER"),
     Argument("--show", "print the resolved configuration and stop"),
-    Argument("--estimate", "print time, tokens and price, and stop"),
-    Argument("--gpu", "GPU of --estimate (default: A100)", "NAME"),
+    Argument("--estimate", "print tokens and price, and stop"),
 )
 
 
@@ -89,7 +88,7 @@ def _execute(options: Namespace) -> None:
         if options.estimate:
             from longsumbench.runs.estimate import describe_costs
 
-            print_text(describe_costs(points, options.gpu))
+            print_text(describe_costs(points))
             return
         if options.show:  # for a search: the settings that all points share
             print_text(show_config(points))

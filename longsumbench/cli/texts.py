@@ -79,18 +79,13 @@ Print statistics of a dataset. With rank=, print how much of the references the 
 
   longsumbench stats                                              the built-in text
   longsumbench stats dataset=elife dataset.path=FOLDER --output elife_stats      also as CSV and Markdown
-  longsumbench stats dataset=probe model=trunc,seal,pagesum model.init=random    what each model would read
-  longsumbench stats model=trunc scale=small model.input_length=512,1024         one model with several settings
   longsumbench stats dataset=wiki_sections dataset.path=FOLDER rank=tfidf,lexrank,lstm
 
-Counts examples, documents, sections, paragraphs and sentences. Measures lengths in words and, with model=, in the
-model's tokens. Then: how much of the source the references repeat, and the score of the best extract. With model=, it
-shows what the model would read of dataset.split and cut from the training targets, under the settings of `run` and
-without training. Slow statistics use a sample.
+Counts examples, documents, sections, paragraphs and sentences. Measures lengths in words. Then: how much of the source
+the references repeat, and the score of the best extract. Slow statistics use a sample.
 
 settings:  dataset=NAME  dataset.*  sample=1000|null (all)  seed=1
            score.tokenizer=default|unicode  score.*
-           model=NAME[,NAME...]  model.*  scale=NAME  experiment=NAME  train.*
 ranking:   rank=NAME[,NAME...]  unit=paragraph|section  seed=1  device=auto|cpu|cuda  score.*
            rank_checkpoint=FOLDER (of embedding rankers)  ranker.{dimension,steps,batch_size,vocabulary_size}
            (longsumbench list rankers|datasets)

@@ -264,7 +264,7 @@ class System(ABC):
     def prepare(self, context: FitContext) -> None:  # noqa: B027 - most read any text as it is
         """Make what is needed to read texts (a tokenizer, a ranker), without training; the first step of `fit`.
 
-        `ledgers` can be called after it. The default does nothing.
+        The default does nothing.
 
         Raises:
             DataError: the system needs a split that is missing.
@@ -278,13 +278,6 @@ class System(ABC):
         """
         self.prepare(context)
         return FitReport()
-
-    def ledgers(self, example: Example) -> tuple[Truncation | None, Truncation | None]:
-        """Return what `summarize` would cut from an example, and training from its first reference.
-
-        None if the system reads all of it or keeps no ledger.
-        """
-        return None, None
 
     @abstractmethod
     def summarize(self, examples: Sequence[Example], decoding: Decoding) -> Iterator[Summary]:

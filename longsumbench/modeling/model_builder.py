@@ -118,13 +118,11 @@ class ModelBuilder:
         stored = read_config(folder).get(encoders.ENTRY)
         return AutoConfig.for_model(**stored["network"]) if stored else None
 
-    def blank_model(
-        self, special: tuple[int, int | None, int], multi_document: bool = False
-    ) -> PreTrainedModel:
-        """Return the model without a tokenizer and with any weights, to count what it costs; as `model_config`."""
+    def blank_model(self, special: tuple[int, int | None, int]) -> PreTrainedModel:
+        """Return the model without a tokenizer and with any weights, to count these; as `model_config`."""
         encoder = self.initial_encoder()
         vocabulary = encoder.vocab_size if encoder else self.config.vocabulary_size
-        model: PreTrainedModel = self.Model(self.model_config(vocabulary, special, multi_document))
+        model: PreTrainedModel = self.Model(self.model_config(vocabulary, special))
         return model
 
     def initial_model(self, reader: UnitReader) -> PreTrainedModel:

@@ -29,7 +29,7 @@ from longsumbench.modeling.training.fitting import (
     training_inputs,
 )
 from longsumbench.modeling.training.trainer import Objective
-from longsumbench.modeling.unit_reader import UnitReader, reference_ledger
+from longsumbench.modeling.unit_reader import UnitReader
 
 
 class NeuralSystem(core.System):
@@ -134,10 +134,6 @@ class NeuralSystem(core.System):
             self.reader.tokenizer, self.model = self.builder.open(
                 kept_folder(self.checkpoint, number)
             )
-
-    def ledgers(self, example: core.Example) -> tuple[core.Truncation, core.Truncation]:
-        """Return the ledgers of an example's units and of its first reference, which is cut at `decode_length`."""
-        return self.reader.units(example).truncation, reference_ledger(self.reader, example)
 
     def summarize(
         self, examples: Sequence[core.Example], decoding: core.Decoding

@@ -13,11 +13,9 @@ from transformers import PreTrainedTokenizerBase
 from longsumbench.cache.artifacts import ArtifactCache
 from longsumbench.core import (
     RANKABLE_UNITS,
-    Cut,
     Example,
     FitContext,
     Split,
-    Truncation,
     settings_deciding,
 )
 from longsumbench.core.versions import READING_VERSION
@@ -161,15 +159,6 @@ class UnitReader(ABC):
 def collate_units(reader: UnitReader, units_of_examples: Sequence[Units]) -> dict[str, Tensor]:
     """Return the batch of some examples' units, without targets."""
     return reader.collator()([row_of_units(units) for units in units_of_examples])
-
-
-def reference_ledger(reader: UnitReader, example: Example) -> Truncation:
-    """Return the ledger of an example's first reference, which is cut at `decode_length`."""
-    target, head = reader.reference(example)
-    tokens, words = len(target.ids) - len(head.ids), target.words - head.words
-    return Truncation(
-        len(target.ids), target.words, (Cut("decode_length", tokens, words),) if tokens else ()
-    )
 
 
 class BestParagraphs(UnitReader):

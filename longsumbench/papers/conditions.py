@@ -112,7 +112,7 @@ def _plan_at_paper_scale(job: Job, rows: Sequence[RowRuns]) -> list[RunConfig]:
 
 
 def _count_weights(configs: Sequence[RunConfig]) -> set[int]:
-    from longsumbench.modeling.flops import count_parameters  # it needs torch
+    from longsumbench.modeling.sizes import count_parameters  # it needs torch
 
     counts = set()
     for settings in (config.model for config in configs):

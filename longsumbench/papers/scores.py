@@ -56,7 +56,7 @@ def count_parameters_of_rows(job: Job) -> list[RowParameters]:
     thousands = _PRINTED_PARAMETERS.get(job.paper_table.name)
     if thousands is None:
         return []
-    from longsumbench.modeling.flops import count_parameters  # it needs torch
+    from longsumbench.modeling.sizes import count_parameters  # it needs torch
 
     counts = []
     for row in plan_paper_table(job.paper_table, [f"scale={PAPER}"], job.results).rows:

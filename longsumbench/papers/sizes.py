@@ -1,12 +1,12 @@
 """SEAL, Table 1, and PageSum, Table 1: numbers of examples; lengths of sources and targets in words and tokens."""
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import NamedTuple
 
 import numpy as np
 import pandas as pd
 
-from longsumbench.analysis.dataset.stats import SharedTokenizer, StatsSettings, sample_places
+from longsumbench.analysis.dataset.stats import StatsSettings, sample_places
 from longsumbench.analysis.dataset.tables import (
     PUBLISHED_SIZES,
     TABLES_OF_SIZES,
@@ -14,7 +14,7 @@ from longsumbench.analysis.dataset.tables import (
     summarize_lengths,
 )
 from longsumbench.cache.artifacts import user_cache
-from longsumbench.core import Split, build_settings, count_words
+from longsumbench.core import Example, Split, build_settings, count_words
 from longsumbench.corpora.reading.load import Texts
 from longsumbench.errors import DataError, EnvironmentProblem
 from longsumbench.leaderboards.published import PUBLISHED_AS
@@ -29,6 +29,21 @@ from longsumbench.views.tables import Block
 
 _VOCABULARY = 32_000  # entries of the trained tokenizer
 WORDS = "words"
+
+
+class _LengthCounter(NamedTuple):
+    """The name of a unit of length, and a function that counts it in consecutive sentences."""
+
+    label: str
+    count: Callable[[list[str]], int]
+
+    def count_source(self, example: Example) -> int:
+        """Count the source's units, without titles and section names."""
+        return sum(self.count(list(document.sentences())) for document in example.documents)
+
+    def count_target(self, example: Example) -> int:
+        """Count the first reference's units, without special tokens."""
+        return self.count([" ".join(example.references[0])])
 
 
 class DatasetLengths(NamedTuple):
@@ -73,7 +88,7 @@ def measure_lengths(
     split_examples = texts.splits[split]
     settings: StatsSettings = build_settings(StatsSettings, {"sample": sample}, "")
     places = sample_places(split, len(split_examples), settings)
-    counters = [SharedTokenizer(WORDS, count_words), *_tokenizers(texts, tokenizer, required)]
+    counters = [_LengthCounter(WORDS, count_words), *_tokenizers(texts, tokenizer, required)]
     return DatasetLengths(
         examples={name: len(examples) for name, examples in texts.splits.items()},
         split=split,
@@ -82,7 +97,7 @@ def measure_lengths(
     )
 
 
-def _tokenizers(texts: Texts, name: str | None, required: bool) -> list[SharedTokenizer]:
+def _tokenizers(texts: Texts, name: str | None, required: bool) -> list[_LengthCounter]:
     try:
         encoder = load_tokenizer(name, of_system=False) if name is not None else None
     except EnvironmentProblem:
@@ -99,20 +114,20 @@ def _tokenizers(texts: Texts, name: str | None, required: bool) -> list[SharedTo
     def count_tokens(sentences: Sequence[str]) -> int:
         return sum(len(encoding.ids) for encoding in encode_sentences(encoder, sentences))
 
-    return [SharedTokenizer(label, count_tokens)]
+    return [_LengthCounter(label, count_tokens)]
 
 
 def _count_lengths(
-    split: Split, places: Sequence[int], counters: Sequence[SharedTokenizer]
+    split: Split, places: Sequence[int], counters: Sequence[_LengthCounter]
 ) -> dict[str, pd.DataFrame]:
     # All counters read an example at once: the texts are read from the disk one by one
     lengths = np.full((len(counters), len(places), 2), np.nan)
     for row, place in enumerate(track(places, f"counting {split.name}", len(places))):
         example = split[place]
         for number, counter in enumerate(counters):
-            lengths[number, row, 0] = counter.of_source(example)
+            lengths[number, row, 0] = counter.count_source(example)
             if any(example.references[:1]):
-                lengths[number, row, 1] = counter.of_target(example)
+                lengths[number, row, 1] = counter.count_target(example)
     tables = {}
     for counter, table in zip(counters, lengths, strict=True):
         tables[counter.label] = pd.DataFrame(table, columns=["source", "target"])

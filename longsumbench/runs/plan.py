@@ -359,7 +359,7 @@ def check_scale(points: Sequence[Point]) -> None:
         if "train" in config.model.decided_by and choose_device(config.train.device).type == "cpu":
             problem = f"model={config.model.name} dataset={config.dataset.name} trains at scale=paper ({steps})"
             advice = (
-                "choose scale=small or scale=tiny (see --estimate), a budget such as train.max_minutes=60,"
+                "choose scale=small or scale=tiny, a budget such as train.max_minutes=60,"
                 " or type scale=paper to do it nevertheless"
             )
             raise UsageError(f"{problem}, which takes days without a GPU: {advice}")

@@ -36,7 +36,7 @@ from longsumbench.site.pages import (
     SweepsPage,
     page_name,
 )
-from longsumbench.site.shown_tables import scores_by_length, show_block
+from longsumbench.site.shown_tables import show_block
 from longsumbench.sweeps.state import sweeps_in
 from longsumbench.views.html import static_text
 from longsumbench.views.leaderboard import TableView
@@ -163,11 +163,6 @@ def _write_dataset(site: _Site, table: Table) -> ShownDataset:
     name, records, results = table.dataset, table.records(), site.results
     folders = {record.run_id: results.run_folder(record) for record in records}
     blocks = [show_block(block, table.comparable) for block in table.comparable]
-    by_length = None
-    try:
-        by_length = scores_by_length(blocks[0], folders)
-    except DataError as error:
-        results.leave_out(error)
     # Of a stem, an SVG replaces a PNG
     files = site.copy_files(f"leaderboard/{name}-*.[ps][nv]g", name)
     pictures = {Path(file).stem.removeprefix(f"{name}-"): file for file in files}
@@ -177,7 +172,6 @@ def _write_dataset(site: _Site, table: Table) -> ShownDataset:
         records,
         folders,
         blocks,
-        by_length,
         pictures,
         published_blocks(name, records),
         write_examples(results, name, records, site.folder, site.links),

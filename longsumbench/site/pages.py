@@ -20,7 +20,7 @@ from longsumbench.papers.page import OUTCOMES, MadePage
 from longsumbench.papers.paper_tables import find_paper_table
 from longsumbench.papers.write import page_title, summarize_outcomes
 from longsumbench.runs.record import RunRecord, output_problems, source_seen, split_variant
-from longsumbench.site.scatter import SCATTER_WIDTH, scatters_of
+from longsumbench.site.scatter import SCATTER_HEIGHT, SCATTER_WIDTH, plot_against_cost
 from longsumbench.site.shown_tables import BY_PLACE, ShownBlock, axis_ticks
 from longsumbench.sweeps.state import (
     ENDED,
@@ -86,7 +86,6 @@ class ShownDataset:
 
     Attributes:
         folders: run id → the folder of the run.
-        by_length: scores by the length of the source; None if they are unknown.
         pictures: topic → file name.
         examples: id of a run in the browser of examples → True if its outputs are there; empty without a browser.
         problems: what could not be read.
@@ -97,7 +96,6 @@ class ShownDataset:
     records: Sequence[RunRecord]
     folders: Mapping[str, Path]
     blocks: Sequence[ShownBlock]
-    by_length: Block | None
     pictures: Mapping[str, str]
     published: Sequence[Block]
     examples: Mapping[str, bool]
@@ -137,9 +135,10 @@ class DatasetPage(SitePage):
     dataset: ShownDataset
 
     scatter_width: ClassVar = SCATTER_WIDTH
+    scatter_height: ClassVar = SCATTER_HEIGHT
 
     axis_ticks = staticmethod(axis_ticks)
-    scatters_of = staticmethod(scatters_of)
+    plot_against_cost = staticmethod(plot_against_cost)
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -6,9 +6,6 @@ Begin with `show_block`.
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from pathlib import Path
-
-import pandas as pd
 
 from longsumbench.formatting import describe_interval
 from longsumbench.leaderboards.comparability import heading_of, numbers_shown
@@ -18,16 +15,13 @@ from longsumbench.leaderboards.significance import (
     UNDISTINGUISHED,
     ComparableRows,
 )
-from longsumbench.metrics.aggregate import PERCENT, Estimate, read_scores
-from longsumbench.metrics.evaluate import score_column
+from longsumbench.metrics.aggregate import Estimate
 from longsumbench.runs.record import RunRecord
-from longsumbench.runs.results import split_read_by
 from longsumbench.views.columns import columns_of
 from longsumbench.views.leaderboard import leaderboard_block
 from longsumbench.views.tables import Block
 
 _MOST_METRICS = 12
-_QUARTERS, _ROWS_BY_LENGTH, _FEWEST_EXAMPLES = 4, 10, 40
 BY_PLACE = ("_position_", "_distance_")  # in names of measures that pictures show together
 _COLUMN_KINDS = {  # kind → its columns, besides the scores
     "words": ("length",),
@@ -212,43 +206,3 @@ def _leads(
 def _is_baseline(run: RunRecord) -> bool:
     """Return True if nothing was trained here, and no summarizer was loaded or imported."""
     return not (run.trained or run.imported or run.system.checkpoint)
-
-
-def scores_by_length(shown: ShownBlock, folders: Mapping[str, Path]) -> Block | None:
-    """Return the mean ranking scores of the best rows by the length of the source, in four equal parts of the examples.
-
-    Sources are counted in words. None if the texts are not here, or for few examples. `folders` are those of the runs.
-
-    Raises:
-        DataError: the scores of a run are damaged.
-    """
-    rows = [row.group for row in shown.rows if row.group.ranked][:_ROWS_BY_LENGTH]
-    runs = [run for row in rows for run in row.runs]
-    splits = (split_read_by(folders[run.run_id], run) for run in runs)
-    split = next(filter(None, splits), None)
-    if split is None:
-        return None
-    column = score_column(shown.ranked_by)
-    scores: dict[str, pd.Series] = {}  # label → score of each example, 0–100
-    for row in rows:
-        tables = []
-        for run in row.runs:
-            file = folders[run.run_id] / "scores.csv"
-            if file.is_file() and column in (table := read_scores(file)):
-                tables.append(table[column])
-        if tables:
-            scores[row.label] = PERCENT * pd.concat(tables).groupby(level=0).mean()
-    words = pd.Series(split.source_words, index=split.ids)
-    words = words[words.index.isin(pd.DataFrame(scores).index)]
-    if len(words) < _FEWEST_EXAMPLES:
-        return None
-    # Ranks without ties give four equal parts, also if many sources have one length
-    quarters = pd.qcut(words.rank(method="first"), _QUARTERS, labels=False)
-    ends = words.groupby(quarters).agg(["min", "max"])
-    headings = [f"{low:,}–{high:,} words" for low, high in ends.itertuples(index=False)]
-    cells = []
-    for label, of_examples in scores.items():
-        means = of_examples.groupby(quarters).mean()
-        cells.append([label, *map("{:.1f}".format, means)])
-    heading = f"{heading_of(shown.ranked_by)} by the length of the source"
-    return Block(heading, (), ("system", *headings), "l" + "r" * _QUARTERS, cells)

@@ -47,11 +47,6 @@ class FixedLength(System):
         if self.config.length == "train":
             self.state.target_words = mean_target_words(context.train, " or =reference")
 
-    def ledgers(self, example: Example) -> tuple[Truncation | None, None]:
-        """Return the ledger of the example's summary, which is cheap to make."""
-        (summary,) = self.summarize([example], Decoding())
-        return summary.truncation, None
-
     def length(self, example: Example) -> int:
         """Return the number of words to write for an example.
 

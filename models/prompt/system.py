@@ -27,7 +27,6 @@ from longsumbench.core import (
     Split,
     Summary,
     System,
-    Truncation,
     count_words,
 )
 from longsumbench.core.answer_text import UNKNOWN_MARK
@@ -253,10 +252,6 @@ class PromptSystem(System):
             f"model.shots={number}: only {len(turns) // 2} of {len(train):,} training examples have at most {longest:,}"
             " tokens, so that all fit into half of a prompt: choose fewer model.shots or a larger model.input_length"
         )
-
-    def ledgers(self, example: Example) -> tuple[Truncation | None, None]:
-        """Return what `summarize` would cut from an example; None without a tokenizer."""
-        return Dialogue(self.builder, example, self.config.decode_length).reading.ledger(), None
 
     def summarize(self, examples: Sequence[Example], decoding: Decoding) -> Iterator[Summary]:
         """Yield one summary per example, in their order; an empty one of an example without an answer.

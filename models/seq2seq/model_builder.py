@@ -77,9 +77,7 @@ class Seq2SeqBuilder(ModelBuilder):
                     part.weight.data *= family.width**-0.5
         return model
 
-    def blank_model(
-        self, special: tuple[int, int | None, int], multi_document: bool = False
-    ) -> PreTrainedModel:
+    def blank_model(self, special: tuple[int, int | None, int]) -> PreTrainedModel:
         """Return the checkpoint's model without its weights."""
         model: PreTrainedModel = self.Model.from_config(
             deepcopy(self.family.config), dtype=torch.float32

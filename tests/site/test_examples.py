@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 import pytest
-from support.pages import BREAKOUT, CHROMIUM, HOSTILE, Reading, shown, text_of
+from support.pages import BREAKOUT, CHROMIUM, HOSTILE, Reading, shown
 from support.requirements import CHROMIUM_PROGRAM
 from support.run_records import changed, record
 
@@ -25,7 +25,6 @@ from longsumbench.runs.predictions import write_summaries
 from longsumbench.runs.record import RunRecord
 from longsumbench.runs.results import Results
 from longsumbench.site import examples as browser
-from longsumbench.site.build import write_site
 from longsumbench.site.examples import write_examples
 from longsumbench.site.pages import Links
 from longsumbench.views.html import static_text
@@ -514,16 +513,3 @@ def test_without_texts_the_outputs_are_shown(results: Results, tmp_path: Path) -
         ["e-1", "50.0", "25.0", "−25.0"],
         *(True, True, 0),
     ]
-
-
-@pytest.mark.parametrize("count", [40, 39])
-def test_scores_by_the_length_of_the_source(count: int, tmp_path: Path) -> None:
-    """Forty sources of 1 to 40 words; every ten in a row have one score. Fewer sources have no such table."""
-    texts = [example(f"{words:02}", " ".join(["word"] * words)) for words in range(1, count + 1)]
-    results, names = Results(tmp_path / "results"), [item.id for item in texts]
-    scores = {name: (1 + (int(name) - 1) // 10) / 10 for name in names}
-    write_run(results, "lexrank", dict.fromkeys(names, "An output."), scores, texts)
-    page = text_of(write_site(results, tmp_path / "site").parent / "arxiv" / "index.html")
-    ends = ("1–10", "11–20", "21–30", "31–40")
-    table = " ".join(["system", *(f"{end} words" for end in ends), "lexrank 10.0 20.0 30.0 40.0"])
-    assert (table in page) is (count == 40)

@@ -21,12 +21,11 @@ from longsumbench.leaderboards.significance import (
     AgainstBest,
     comparable_rows,
 )
-from longsumbench.metrics.output_facts import OutputFacts
 from longsumbench.runs.record import ImportedOutputs
 from longsumbench.runs.results import Results
 from longsumbench.site.build import write_site
 from longsumbench.site.pages import page_name
-from longsumbench.site.scatter import SCATTER_WIDTH, Scatter, scatters_of
+from longsumbench.site.scatter import Scatter, plot_against_cost
 from longsumbench.site.shown_tables import (
     axis_ticks,
     rows_at_the_top,
@@ -357,34 +356,25 @@ def test_how_far_the_best_row_is_ahead() -> None:
     ]
 
 
-def length_scatter(*lengths: float) -> list[Scatter]:
-    runs = []
-    for place, length in enumerate(lengths):
-        facts = OutputFacts(9, 9, 9, 0, words=50 * length, reference_words=50.0)
-        name = f"a_system_with_a_long_name_{place}"
-        runs.append(changed(record(name, 40 - place / 5, run_id=f"r{place}"), outputs=facts))
-    (block,) = comparable_rows(runs)
-    return scatters_of(show_block(block, [block]))
-
-
-def test_names_in_a_scatter_cover_nothing() -> None:
-    """Of twelve systems in a crowd, all have a name in the drawing; no name is on another or on a point."""
-    (scatter,) = length_scatter(*(1 + place % 5 / 20 for place in range(12)))
-    occupied = [(point.x - 5, point.x + 5, point.y, 12) for point in scatter.points]
-    for place, point in enumerate(scatter.points, start=1):
-        assert point.name.startswith(f"{place} a_sy")
-        left, right = point.name_ends()
-        assert left >= 0
-        assert right <= SCATTER_WIDTH
-        for start, end, y, apart in occupied:
-            assert right <= start or end <= left or abs(point.name_y - y) >= apart
-        occupied.append((left, right, point.name_y, 14))
-
-
 def test_a_scatter_by_hand() -> None:
-    """Half, equal and twice the length of references are at equal steps; equal lengths need no drawing."""
-    (scatter,) = length_scatter(2, 1, 0.5)
-    places = [point.x for point in scatter.points]
-    assert places[0] - places[1] == pytest.approx(places[1] - places[2])
-    assert [text for _, text in scatter.x_ticks] == ["0.5×", "1×", "1.5×", "2×"]
-    assert length_scatter(1, 1.01, 1.02) == []
+    """Costs of 1, 10 and 100 are at equal steps, the best score on top; equal costs need no drawing."""
+
+    def plot(*prices: float) -> Scatter | None:
+        runs = []
+        for place, price in enumerate(prices):
+            run = record(f"system_{place}", 40 - 5 * place, run_id=f"r{place}")
+            runs.append(changed(run, counts={"price": price}))
+        (block,) = comparable_rows(runs)
+        return plot_against_cost(show_block(block, [block]))
+
+    scatter = plot(100, 10, 1)
+    assert scatter is not None
+    assert [(point.place, point.x, point.y) for point in scatter.points] == [
+        (1, pytest.approx(336), 24),
+        (2, pytest.approx(180), 110),
+        (3, pytest.approx(24), 196),
+    ]
+    assert [text for _, text in scatter.x_ticks] == ["1", "10", "100"]
+    assert [text for _, text in scatter.y_ticks] == ["30", "35", "40"]
+    assert "price, 3 of 3 rows" in scatter.title
+    assert plot(5, 5, 5) is None

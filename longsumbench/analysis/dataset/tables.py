@@ -5,25 +5,16 @@ DatasetStats --stats_blocks--> Blocks, for the terminal, Markdown and the page
 """
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from dataclasses import asdict
 from typing import Any, NamedTuple
 
 import pandas as pd
 
-from longsumbench.analysis.dataset.stats import (
-    NO_LEDGER,
-    STRUCTURE,
-    DatasetStats,
-    SourceReading,
-    SplitStats,
-    token_columns,
-)
-from longsumbench.core import Cut, Truncation
-from longsumbench.formatting import format_count, percent
+from longsumbench.analysis.dataset.stats import STRUCTURE, DatasetStats, SplitStats
+from longsumbench.formatting import percent
 from longsumbench.metrics.aggregate import MeasureMean, RougeMeans, aggregate, aggregate_measures
 from longsumbench.metrics.word_metrics import Extractive, NovelNgrams
-from longsumbench.views.ledger import format_share
 from longsumbench.views.tables import Block
 
 _PAGESUM = ("PageSum, Table 1", "BART's BPE, validation split")
@@ -123,13 +114,10 @@ def format_number(value: float) -> str:
     return f"{value:,.0f}" if value >= 100 or value % 1 == 0 else f"{value:.1f}"
 
 
-def lengths(split: SplitStats, num_tokenizers: int) -> dict[str, "pd.Series[Any]"]:
+def lengths(split: SplitStats) -> dict[str, "pd.Series[Any]"]:
     """Return column → lengths; targets only of examples with a first reference."""
     targets = split.counts["target_words"]
-    columns = {"source_words": split.counts["source_words"], "target_words": targets[targets > 0]}
-    for name in token_columns(num_tokenizers):
-        columns[name] = split.sampled[name].dropna()
-    return columns
+    return {"source_words": split.counts["source_words"], "target_words": targets[targets > 0]}
 
 
 def kept_measures(split: SplitStats) -> dict[str, MeasureMean]:
@@ -151,10 +139,7 @@ def stats_blocks(stats: DatasetStats) -> list[Block]:
     blocks = [_lengths_block(stats)]
     if sizes := PUBLISHED_SIZES.get(stats.dataset):
         blocks.append(Block("Published sizes", (), SIZE_COLUMNS, "lllrrrr", sizes))
-    blocks += [_structure_block(stats), _extractive_block(stats), _oracle_block(stats)]
-    if stats.readings:
-        blocks += [_readings_block(stats), *_target_blocks(stats)]
-    return blocks
+    return [*blocks, _structure_block(stats), _extractive_block(stats), _oracle_block(stats)]
 
 
 def describe_texts(stats: DatasetStats) -> list[str]:
@@ -184,41 +169,23 @@ def describe_sample(stats: DatasetStats) -> str:
     return f"of a sample drawn by seed {stats.seed}: {', '.join(sizes)} examples"
 
 
-def describe_examples_read(stats: DatasetStats, name: str) -> str:
-    """Describe the examples of a split that systems read."""
-    split = next(split for split in stats.splits if split.name == name)
-    if split.is_whole:
-        return f"All {format_count(len(split.counts), 'example')} of the {name} split"
-    counts = f"{len(split.sampled):,} of the {len(split.counts):,} examples"
-    return f"{counts} of the {name} split, drawn by seed {stats.seed}"
-
-
 def _lengths_block(stats: DatasetStats) -> Block:
     rows = []
     for split in stats.splits:
-        for name, values in lengths(split, len(stats.tokens)).items():
+        for name, values in lengths(split).items():
             size = summarize_lengths(values)
             cells = [_NO_VALUE] * 4
             if size.n:
                 mean, median = f"{size.mean:,.1f}", format_number(size.median)
                 cells = [mean, median, f"{size.p95:,.0f}", f"{size.longest:,.0f}"]
-            rows.append([split.name, _format_length_name(name), f"{size.n:,}", *cells])
+            rows.append([split.name, name.replace("_", ", "), f"{size.n:,}", *cells])
     notes = describe_texts(stats)
     notes.append(
         "Words are separated by whitespace; titles, section names and queries are not counted. The target is the"
         " first reference."
     )
-    for number, label in enumerate(stats.tokens, start=1):
-        notes.append(f"tokens {number}: {label}, {describe_sample(stats)}.")
     columns = ("split", "text", "examples", "mean", "median", "95 %", "longest")
     return Block("Lengths", tuple(notes), columns, "llrrrrr", rows)
-
-
-def _format_length_name(name: str) -> str:
-    """Format the name of a column of lengths: "source, tokens 1"."""
-    kind, unit, *place = name.split("_")
-    number = f" {int(place[0]) + 1}" if place else ""
-    return f"{kind}, {unit}{number}"
 
 
 def _structure_block(stats: DatasetStats) -> Block:
@@ -265,90 +232,26 @@ def _oracle_block(stats: DatasetStats) -> Block:
     return Block("What the best extract scores", notes, columns, "lrrrrr", rows)
 
 
-def _readings_block(stats: DatasetStats) -> Block:
-    rows = []
-    for reading in stats.readings:
-        if reading.num_whole is None:
-            rows.append([reading.label, *[_NO_VALUE] * 5])
-            continue
-        label, whole = reading.label, format_share(reading.num_whole, reading.sources)
-        for cause, tokens, words in ledger_entries(reading.source):
-            share = percent(tokens, reading.source.tokens) or 0.0
-            token_cell = f"{tokens:,}" if reading.has_tokens else _NO_VALUE
-            rows.append([label, cause, token_cell, f"{words:,}", f"{share:.1f}", whole])
-            label = whole = ""  # in the system's first row only
-    notes = [
-        f"{describe_examples_read(stats, stats.read_split)}: the text that a system reads, and the cuts by each of "
-        "its settings. No weights are trained.",
-        *_notes_of(stats.readings),
-    ]
-    columns = ("system", "", "tokens", "words", "%", "examples read whole")
-    return Block("What each system would see", tuple(notes), columns, "llrrrr", rows)
-
-
-def _notes_of(readings: Sequence[SourceReading]) -> Iterator[str]:
-    """Yield notes on systems; systems with the same note share a line."""
-    labels: dict[str, list[str]] = {}
-    for reading in readings:
-        notes = [reading.note, NO_LEDGER if reading.num_whole is None else ""]
-        if merged := reading.source.documents_merged:
-            notes.append(
-                f"{merged:,} documents beyond max_documents share the last document's number"
-            )
-        for note in filter(None, notes):
-            labels.setdefault(note, []).append(reading.label)
-    for note, systems in labels.items():
-        yield f"{', '.join(systems)}: {note}."
-
-
-def ledger_entries(ledger: Truncation) -> list[tuple[str, int, int]]:
-    """Return (cause, tokens, words) for "seen", then for each cut, largest first; their sum is the whole text."""
-    cuts: list[Cut] = sorted(ledger.cuts, key=lambda cut: (-cut.tokens, cut.cause))
-    entries = [(cut.cause, cut.tokens, cut.words) for cut in cuts]
-    return [("seen", ledger.tokens_seen, ledger.words_seen), *entries]
-
-
-def _target_blocks(stats: DatasetStats) -> Iterator[Block]:
-    rows = []
-    for reading in stats.readings:
-        target = reading.target
-        if target is not None:
-            cut_targets = format_share(reading.targets_cut, reading.targets)
-            cut_tokens = format_share(target.tokens - target.tokens_seen, target.tokens)
-            counts = f"{reading.targets:,}", cut_targets, f"{target.tokens:,}", cut_tokens
-            rows.append([reading.label, *counts])
-    if rows:
-        examples = describe_examples_read(stats, "train")
-        notes = (f"{examples}: first references longer than model.decode_length.",)
-        columns = ("system", "targets", "cut", "tokens", "tokens cut")
-        yield Block("What training would cut from the targets", notes, columns, "lrrrr", rows)
-
-
 def number_rows(stats: DatasetStats) -> pd.DataFrame:
     """Return all numbers, one per row: dataset, split, what, name, statistic, value, n.
 
-    Lengths are in words or tokens. Scores, measures and shares are 0–100, or in the measure's unit.
+    Lengths are in words. Scores, measures and shares are 0–100, or in the measure's unit.
     """
     numbers: list[_Stat] = []
     for split in stats.splits:
-        numbers += _numbers_of(split, stats)
-    for reading in stats.readings:
-        numbers += _numbers_of_reading(reading, stats.read_split)
+        numbers += _numbers_of(split)
     table = pd.DataFrame(numbers, columns=list(_Stat._fields))
     table.insert(0, "dataset", stats.dataset)
     return table
 
 
-def _numbers_of(split: SplitStats, stats: DatasetStats) -> Iterator[_Stat]:
+def _numbers_of(split: SplitStats) -> Iterator[_Stat]:
     structure = {name: split.counts[name] for name in STRUCTURE}
-    for name, values in (lengths(split, len(stats.tokens)) | structure).items():
-        # a column of tokens ends with the place of its tokenizer
-        kind, _, place = name.rpartition("_")
-        label = f"{kind} ({stats.tokens[int(place)]})" if place.isdecimal() else name
+    for name, values in (lengths(split) | structure).items():
         group = "structure" if name in structure else "length"
         n, *spread = summarize_lengths(values)
         for statistic, value in zip(("mean", "median", "p95", "max"), spread, strict=True):
-            yield _Stat(split.name, group, label, statistic, value, n)
+            yield _Stat(split.name, group, name, statistic, value, n)
     for name, measure in kept_measures(split).items():
         for statistic, value in zip(("mean", "lo", "hi"), measure.estimate, strict=True):
             yield _Stat(split.name, "kept", name, statistic, value, measure.n)
@@ -356,23 +259,3 @@ def _numbers_of(split: SplitStats, stats: DatasetStats) -> Iterator[_Stat]:
     for kind, score in scores.items():
         for statistic, value in asdict(score).items():
             yield _Stat(split.name, "oracle", kind, statistic, value, n)
-
-
-def _numbers_of_reading(reading: SourceReading, split: str) -> Iterator[_Stat]:
-    label, n = reading.label, reading.sources
-    if reading.num_whole is not None:
-        yield _Stat(split, "reading", label, "read_whole", reading.num_whole, n)
-        for statistic, value in _ledger_numbers(reading.source):
-            # words of a system without a tokenizer count as tokens, too
-            if reading.has_tokens or statistic.endswith("_words"):
-                yield _Stat(split, "reading", label, statistic, value, n)
-    if reading.target is not None:
-        numbers = [("cut", reading.targets_cut), *_ledger_numbers(reading.target)]
-        for statistic, value in numbers:
-            yield _Stat("train", "targets", label, statistic, value, reading.targets)
-
-
-def _ledger_numbers(ledger: Truncation) -> Iterator[tuple[str, int]]:
-    for cause, tokens, words in ledger_entries(ledger):
-        yield f"{cause}_tokens", tokens
-        yield f"{cause}_words", words

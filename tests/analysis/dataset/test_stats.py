@@ -1,14 +1,11 @@
 """What a dataset is like: hand-worked numbers, the same as other ways give them, and `longsumbench stats`."""
 
-import re
 from pathlib import Path
 
 import numpy as np
-import pandas as pd
 import pytest
 from support.commands import Command
-from support.json_files import read_json
-from support.toys import TINY, ToySplit, tiny_overrides, write_jsonl
+from support.toys import ToySplit, write_jsonl
 
 from longsumbench.analysis.dataset.report import DatasetReport
 from longsumbench.analysis.dataset.stats import (
@@ -23,13 +20,10 @@ from longsumbench.analysis.dataset.tables import (
     oracle_scores,
     summarize_lengths,
 )
-from longsumbench.cli.main import main
 from longsumbench.core import DatasetSettings, Document, Example, Section
 from longsumbench.metrics.aggregate import aggregate
 from longsumbench.runs.pipeline import run_point
 from longsumbench.runs.plan import plan
-
-SMALL = "model.vocabulary_size=320 model.input_length=12 model.snippet_length=6 model.num_snippets=3 model.decode_length=5"
 
 
 def one(
@@ -99,9 +93,9 @@ def test_an_example_without_reference_is_in_no_mean_of_it() -> None:
     without = one("c", SECOND.documents, ())
     (found,) = read_splits({"test": ToySplit("test", [SECOND, without])}, StatsSettings())
     assert found.counts["references"].tolist() == [1, 0]
-    assert summarize_lengths(lengths(found, 0)["target_words"]) == (1, 2, 2, 2, 2)
+    assert summarize_lengths(lengths(found)["target_words"]) == (1, 2, 2, 2, 2)
     assert found.sampled.loc["c"].isna().all()
-    stats = DatasetStats("toys", "f" * 64, {}, 1, (found,), (), "test", (), "rouge")
+    stats = DatasetStats("toys", "f" * 64, {}, 1, (found,), "rouge")
     assert "What the best extract scores" in DatasetReport(stats).render()
     assert oracle_scores(found)[0] == 1
 
@@ -129,82 +123,25 @@ def test_the_best_extract_is_the_systems(tmp_path: Path) -> None:
     assert scores == aggregate(test.sampled[columns])
 
 
-def test_a_system_tells_what_its_run_cuts(tmp_path: Path) -> None:
-    """Sources and targets are cut token for token as in a finished run under the same words."""
-    folder = write_jsonl(tmp_path / "texts")
-    words = [*tiny_overrides(folder, steps=2), *SMALL.split(), f"results_dir={tmp_path}"]
-    assert main(["run", *words, "baselines=false"]) == 0
-    words = [word for word in words if not word.startswith(("score.", "results_dir"))]
-    assert main(["stats", *words, "--output", str(tmp_path / "out")]) == 0
-    table = pd.read_csv(tmp_path / "out" / "stats.csv")
-    page = (tmp_path / "out" / "stats.md").read_text()
-    assert "What training would cut from the targets" in page
-    (path,) = (tmp_path / "runs").glob("*/*/*/record.json")
-    of_run = read_json(path)
-
-    def counted(what: str) -> dict[str, float]:
-        rows = table[table["what"] == what]
-        return dict(zip(rows["statistic"], rows["value"], strict=True))
-
-    read, targets = counted("reading"), counted("targets")
-    for numbers, ledger in (
-        (read, of_run["ledger"]["source"]),
-        (targets, of_run["fit"]["targets"]),
-    ):
-        for cut in ledger["cuts"]:
-            assert numbers[f"{cut['cause']}_tokens"] == cut["tokens"]
-            assert numbers[f"{cut['cause']}_words"] == cut["words"]
-        parts = [value for name, value in numbers.items() if name.endswith("_tokens")]
-        assert sum(parts) == ledger["tokens"]
-    assert len(of_run["ledger"]["source"]["cuts"]) > 1
-    assert targets["cut"] == of_run["fit"]["targets_cut"] > 0
-
-
-def test_systems_side_by_side(tmp_path: Path, run_command: Command) -> None:
-    """Systems with the same tokenizer share a row of lengths; one that ranks by what it would have to learn says so.
-
-    Whatever each one sees and cuts adds up to the whole.
-    """
-    folder = write_jsonl(tmp_path / "texts")
-    tiny = " ".join(f"model.{key}={value}" for key, value in TINY.items())
-    words = f"dataset=jsonl dataset.path={folder} model=lead,random,trunc,flat_transformer scale=tiny {tiny} sample=5"
-    shown = " ".join(
-        run_command(0, "stats", *words.split(), "--csv", tmp_path / "all.csv").out.split()
-    )
-    assert (
-        "tokens 1: tokens of trunc, flat_transformer, of a sample drawn by seed 1: 5 of 24" in shown
-    )
-    assert ": its ranker, lstm, is not trained: texts are read in the order of the source" in shown
-    assert "random: keeps no ledger" in shown
-    table = pd.read_csv(tmp_path / "all.csv")
-    read = table[(table["what"] == "reading") & table["statistic"].str.endswith("_words")]
-    words_of_systems = read.groupby("name")["value"].sum()
-    assert [name.split()[0] for name in words_of_systems.index] == [
-        "flat_transformer",
-        "lead",
-        "trunc",
-    ]
-    assert words_of_systems.nunique() == 1  # there are no titles, which some systems read
+def test_files_have_the_printed_tables(tmp_path: Path, run_command: Command) -> None:
+    """--output writes the tables, and the same numbers as --csv; a sample is named in both."""
+    words = f"dataset=jsonl dataset.path={write_jsonl(tmp_path / 'texts')} sample=5"
+    folder, table = tmp_path / "out", tmp_path / "all.csv"
+    shown = run_command(0, "stats", *words.split(), "--csv", table, "--output", folder).out
+    page = (folder / "stats.md").read_text()
+    assert (folder / "stats.csv").read_text() == table.read_text()
+    for text in ("What the best extract scores", "of a sample drawn by seed 1: 5 of 24"):
+        assert text in page
+        assert text in " ".join(shown.split())
 
 
 @pytest.mark.parametrize(
     ("words", "code", "message"),
     [
         ("smaple=5", 2, "unknown setting 'smaple' (did you mean 'sample'?)"),
-        ("model.input_length=5", 2, "'model.input_length=5' needs a system: add model=NAME"),
+        ("model=trunc", 2, "unknown setting 'model'"),
         ("stray", 2, "'stray' is not a setting: write key=value"),
         ("rank=tfidf --output x", 2, "--output cannot be combined with rank="),
-        (
-            "dataset=jsonl dataset.path=TEXTS model=trunc scale=tiny",
-            3,
-            "learns from a training split",
-        ),
-        ("dataset=jsonl dataset.path=TEXTS dataset.split=train model=lead", 3, "no split 'train'"),
-        (
-            "dataset=jsonl dataset.path=TEXTS model=lead",
-            3,
-            "model.length=train needs a train split",
-        ),
         ("dataset=jsonl dataset.path=TEXTS/none.jsonl", 3, "none.jsonl"),
     ],
 )
@@ -217,13 +154,3 @@ def test_what_cannot_be_described_is_said(
     assert output.out == ""
     assert len(output.err.splitlines()) == 1
     assert message in output.err
-
-
-def test_other_systems_are_described_if_one_cannot_be_loaded(
-    tmp_path: Path, run_command: Command
-) -> None:
-    """A system without its training split is left out with the reason; without any other it is an error."""
-    texts = write_jsonl(tmp_path / "texts", train=0, validation=0)
-    output = run_command(0, "stats", "dataset=jsonl", f"dataset.path={texts}", "model=lead,oracle")
-    assert re.search(r"^oracle ", output.out, re.MULTILINE)
-    assert "left out: lead: model.length=train needs a train split" in output.err
