@@ -5,7 +5,7 @@
 Facts in one place and sentences are placed by position, facts in two places by the distance between these.
 """
 
-from collections.abc import Mapping, Sequence, Set
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 from longsumbench.formatting import format_count
@@ -98,12 +98,10 @@ class RecallLine:
     Attributes:
         label: its name in the legend.
         row: its runs; `numbers` has the measures of the panels, in percent.
-        hollow: measures that are drawn with hollow markers.
     """
 
     label: str
     row: SeedGroup
-    hollow: Set[str] = frozenset()
 
 
 def recall_lines(
@@ -221,15 +219,12 @@ def _series(panel: RecallPanel, line: RecallLine, order: int) -> Series:
     points = {
         place + shift: numbers[name] for name, place in panel.places.items() if name in numbers
     }
-    # Measures of other panels have no place here
-    hollow = {place for name, place in panel.places.items() if name in line.hollow}
     label = line.label if learned.comparable else f"{line.label} ({learned.word})"
     width = sum(point.high - point.low for point in points.values())
     return Series(
         label,
         line.row.first.key.model,
         points,
-        hollow=hollow & points.keys(),
         grey=learned.word in NEVER_RANKED,
         band=not panel.joined or not width > _VAGUE * len(points),
     )
