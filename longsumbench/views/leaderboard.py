@@ -2,8 +2,7 @@
 
     Results --read_table--> Table --TableView--> blocks, files; `update_table` writes them after every run
 
-Oracles and published numbers have separate blocks. Planted facts, and the sentences that an oracle selects, also have
-pictures.
+Oracles and published numbers have separate blocks. Planted facts also have pictures.
 """
 
 from collections.abc import Sequence
@@ -36,9 +35,7 @@ from longsumbench.views.ledger import ledger_block
 from longsumbench.views.notes import describe_imported, describe_untrained, footnotes, runs_of
 from longsumbench.views.published import published_blocks
 from longsumbench.views.recall import (
-    ORACLE_PANELS,
     SURVIVAL_PANELS,
-    oracle_lines,
     recall_figure,
     recall_lines,
     survival_figure,
@@ -56,14 +53,12 @@ _COST = ("length", "source_seen", "source_copied", "seconds", "run", "verified")
 _CHECKPOINT_COLUMNS = ("price", "parameters", "context", "released", "prompt", "length_ratio")
 # Left out after scores that do not rank
 _FIRST_LEFT_OUT = ("seconds", "source_copied", "source_seen", "seeds", "seed", "length")
-_PICTURES = ("recall", "survival", "oracle-recall")
+_PICTURES = ("recall", "survival")
 _SURVIVAL_COLUMNS = (f"{SURVIVAL}_wrong", f"{SURVIVAL}_random", f"{SURVIVAL}_ceiling")
 _survival_lines = partial(recall_lines, panels=SURVIVAL_PANELS)
-_oracle_figure = partial(recall_figure, panels=ORACLE_PANELS, measured="sentences (%)")
 _RECALL_PICTURES = (
     ("recall", "planted facts that the summaries state right", recall_lines, recall_figure),
     ("survival", "planted facts that survive, by place and kind", _survival_lines, survival_figure),
-    ("oracle-recall", "sentences that the summaries copy", oracle_lines, _oracle_figure),
 )
 
 
