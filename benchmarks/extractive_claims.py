@@ -93,38 +93,7 @@ def read_comparisons(results: Results) -> list[Comparison]:
 
 def all_tables(compared: Sequence[Comparison]) -> list[Table]:
     """Return all tables of the findings."""
-    return [*(table(compared, measure) for measure in MEASURES), recall_table(compared)]
-
-
-def recall_table(compared: Sequence[Comparison]) -> Table:
-    """Return how many of the oracle's sentences each system copies, and from where scorers and the oracle copy."""
-    rows = []
-    for one in compared:
-        oracle = next(row for row in one.rows if row.first.key.model == "oracle")
-        for scorer in one.scorers():
-            shown = {"scorer": scorer, **one.baselines()}
-            recalls = [
-                percent(shown[name], "oracle_recall") if name in shown else "–"
-                for name in ("scorer", *BASELINES)
-            ]
-            places = [
-                f"{percent(row, 'extracted_position_0')}, {percent(row, 'extracted_position_9')}"
-                for row in (scorer, oracle)
-            ]
-            rows.append((f"{one.dataset}, `{scorer.first.key.model}`", *recalls, *places))
-    found = (
-        "texts, scorer: % of the oracle's sentences copied by",
-        "the scorer",
-        *(f"`{name}`" for name in BASELINES),
-    )
-    return Table(
-        FINDINGS, (*found, "its sentences from the first and last tenth, %", "the oracle's"), rows
-    )
-
-
-def percent(row: SeedGroup, measure: str) -> str:
-    """Return the mean of a measure, 0–100."""
-    return f"{row.numbers[measure].mean:.0f}"
+    return [table(compared, measure) for measure in MEASURES]
 
 
 def table(compared: Sequence[Comparison], measure: str) -> Table:

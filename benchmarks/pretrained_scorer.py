@@ -38,7 +38,6 @@ HEADING = (
     "R-1",
     "R-2",
     "R-Lsum",
-    "the oracle's sentences, %",
     "pretrained scorer ahead by, R-Lsum",
 )
 SCORER = {"model": "ea", "scale": "extractive", "decode.extract_length": WORDS}
@@ -123,8 +122,6 @@ def table_of(block: ComparableRows, scores: ScoresOfRuns) -> Table:
         for measure in MEASURES:
             mean, low, high = row.numbers[measure]
             cells.append(f"{mean:.1f} ({low:.1f}–{high:.1f})")
-        recall = row.numbers.get("oracle_recall")
-        cells.append(f"{recall.mean:.0f}" if recall else "")
         gap, difference = judged.get(row.key), ""
         if gap is not None:
             mark = "" if gap.outcome == DISTINGUISHED else " ≈"

@@ -37,17 +37,16 @@ from typing import Any
 import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
+from probe_lengths import FACT_PANELS, WHOLE, LengthCurves, systems_at_lengths
 from tabulate import tabulate
 
 from longsumbench.core import DatasetSettings, names_deciding
 from longsumbench.leaderboards.learned import judge_learning
-from longsumbench.leaderboards.lengths import WHOLE, LengthCurves, systems_at_lengths
 from longsumbench.leaderboards.seed_groups import SeedGroup
 from longsumbench.leaderboards.significance import comparable_rows, read_all_scores
 from longsumbench.metrics.aggregate import BOOTSTRAP_SEED, read_scores
 from longsumbench.runs.record import RunRecord
 from longsumbench.runs.results import Results
-from longsumbench.views.lengths import FACT_PANELS as LENGTH_KINDS
 from longsumbench.views.recall import PANELS, recall_figure, recall_lines
 from longsumbench.views.series import draw_series
 
@@ -496,7 +495,7 @@ def lengths_table(results: Results) -> Table:
 
 def at_length(systems: Sequence[LengthCurves], length: int) -> str:
     """Return the highest recalls of some systems at a length; of one alone also how much it saw, if not all."""
-    points = [[system.point(kind, length) for system in systems] for kind in LENGTH_KINDS]
+    points = [[system.point(kind, length) for system in systems] for kind in FACT_PANELS]
     highest = " / ".join(f"{max(one.mean for one in of_kind if one):.0f}" for of_kind in points)
     seen = systems[0].seen(length)
     return (

@@ -11,7 +11,7 @@ from contextlib import contextmanager, suppress
 from types import FrameType
 from typing import TypeVar
 
-from longsumbench.errors import EnvironmentProblem, SuiteError
+from longsumbench.errors import EnvironmentProblem
 
 _SIGNALS = (signal.SIGINT, signal.SIGTERM)
 # seconds from a time limit until a process that does not react is ended
@@ -80,7 +80,7 @@ def _in_main_thread() -> bool:
 
 @contextmanager
 def time_limit(
-    minutes: float | None, ends_process: bool = False, problem: SuiteError | None = None
+    minutes: float | None, ends_process: bool = False, problem: BaseException | None = None
 ) -> Iterator[None]:
     """Stop what is inside after some minutes by an error, and again each half minute if it goes on.
 

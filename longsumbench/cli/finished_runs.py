@@ -23,13 +23,12 @@ Compare finished runs, example by example. The first run is the baseline.
   longsumbench compare lead theirs                        models with one run each, such as imported ones
   longsumbench compare 85f3139c 36e2 c6f0 --all-pairs     every pair of runs, corrected together
   longsumbench compare 85f3139c 36e2dc94 --measures rouge2,copied_bigrams
-  longsumbench compare 85f3139c results/runs/aclsum/lead/c6f0ec26c16b --output lead_or_not --examples 30
+  longsumbench compare 85f3139c results/runs/aclsum/lead/c6f0ec26c16b --output lead_or_not
 
 For every measure: both means, their difference, p of a paired test, alone and corrected for the whole table (Holm), the
 interval of the corrected test, and the smallest difference that it could detect. All runs must have the same texts and
 the same scoring. If they have different examples, --intersect compares the examples in common.
-Prints the table and writes it as .csv and .md. The .md file also shows the examples that changed most, with both
-outputs.
+Prints the table and writes it as .csv and .md. `longsumbench site` shows both outputs of each example.
 """
 
 
@@ -44,9 +43,6 @@ _COMPARE_ARGUMENTS = (
         "scores to test, separated by commas (default: rouge1,rouge2,rougeLsum and what ranks the runs)",
         "NAMES",
     ),
-    Argument(
-        "--examples", "show the N largest gains and losses (default: 10)", "N", type=int, default=10
-    ),
     Argument("--output", "where to write (default: comparisons/IDS in the results)", "FOLDER"),
     RESULTS_DIR,
 )
@@ -59,7 +55,6 @@ def _execute_compare(options: Namespace) -> None:
     comparison = compare(
         *options.runs,
         results_dir=options.results_dir,
-        examples=options.examples,
         intersect=options.intersect,
         all_pairs=options.all_pairs,
         measures=split_names(options.measures),

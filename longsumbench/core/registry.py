@@ -165,7 +165,6 @@ metrics = Registry(
             "repetition": "longsumbench.metrics.word_metrics:Repetition",
             "length_ratio": "longsumbench.metrics.word_metrics:LengthRatio",
             "coherence": "longsumbench.metrics.coherence:Coherence",
-            "oracle_recall": "longsumbench.metrics.oracle_recall:OracleRecall",
             "bertscore": "longsumbench.metrics.bertscore:BertScore",
             "support": "longsumbench.metrics.support:Support",
             "judge": "longsumbench.metrics.judge:Judge",

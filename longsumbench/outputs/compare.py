@@ -13,13 +13,13 @@ from dataclasses import asdict, dataclass, replace
 from functools import cached_property
 from itertools import combinations
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from longsumbench.arguments import public_function
-from longsumbench.core import Between, check_value, registry
+from longsumbench.core import registry
 from longsumbench.errors import DataError, UnknownName, UsageError
 from longsumbench.formatting import describe_interval, format_count, format_interval, format_p
 from longsumbench.leaderboards.comparability import ROUGE_HEADINGS, describe_difference, heading_of
@@ -125,15 +125,6 @@ class ComparisonRow:
     outcome: str
 
 
-class ScoreChange(NamedTuple):
-    """An example's score under two runs; the difference is the run's score minus the baseline's."""
-
-    id: str
-    baseline_score: float
-    score: float
-    difference: float
-
-
 @dataclass(frozen=True)
 class RunPair:
     """Two runs, compared.
@@ -141,25 +132,17 @@ class RunPair:
     Attributes:
         rows: one row per measure, ROUGE first.
         main: row of the measure that the suite ranks by.
-        moved: all examples by that measure, greatest gain first.
     """
 
     baseline: ComparedRun
     run: ComparedRun
     rows: tuple[ComparisonRow, ...]
     main: ComparisonRow
-    moved: tuple[ScoreChange, ...]
 
     @property
     def title(self) -> str:
         """Heading of the pair."""
         return f"{self.run.label} minus {self.baseline.label}"
-
-    def extremes(self, limit: int) -> tuple[tuple[ScoreChange, ...], tuple[ScoreChange, ...]]:
-        """Return the examples with the greatest gains and those with the greatest losses, at most `limit` of each."""
-        gains = tuple(change for change in self.moved[:limit] if change.difference > 0)
-        losses = tuple(change for change in self.moved[::-1][:limit] if change.difference < 0)
-        return gains, losses
 
 
 @dataclass(frozen=True)
@@ -169,13 +152,11 @@ class Comparison:
     Attributes:
         runs: all runs, in the order of the command line.
         ids: ids of the examples, sorted.
-        num_shown: maximum number of gains, and of losses, that are shown.
     """
 
     runs: tuple[ComparedRun, ...]
     pairs: tuple[RunPair, ...]
     ids: tuple[str, ...]
-    num_shown: int
 
     @property
     def title(self) -> str:
@@ -274,15 +255,25 @@ class Comparison:
         """
         import pandas as pd
 
-        rows = []
+        tables = []
         for pair in self.pairs:
-            identity = {
-                "baseline_run_id": pair.baseline.record.run_id,
-                "run_id": pair.run.record.run_id,
-                "measure": pair.main.measure,
-            }
-            rows += [{**identity, **change._asdict()} for change in pair.moved]
-        return pd.DataFrame(rows)
+            measure = pair.main.measure
+            before = pair.baseline.scores_of(measure, self.ids)
+            after = pair.run.scores_of(measure, self.ids)
+            changes = pd.DataFrame(
+                {
+                    "baseline_run_id": pair.baseline.record.run_id,
+                    "run_id": pair.run.record.run_id,
+                    "measure": measure,
+                    "id": self.ids,
+                    "baseline_score": before,
+                    "score": after,
+                    "difference": after - before,
+                }
+            ).dropna(subset="difference")
+            # Stable: changes of the same size stay in the order of the ids
+            tables.append(changes.sort_values("difference", ascending=False, kind="stable"))
+        return pd.concat(tables, ignore_index=True)
 
 
 def _pair_block(pair: RunPair) -> Block:
@@ -345,7 +336,6 @@ def format_row(row: ComparisonRow) -> list[str]:
 def compare(
     *runs: str | Path | RunRecord,
     results_dir: str | Path = "results",
-    examples: int = 10,
     intersect: bool = False,
     all_pairs: bool = False,
     measures: Sequence[str] = (),
@@ -357,7 +347,6 @@ def compare(
     Args:
         runs: at least two: folders, ids, unique prefixes of ids, or records. The others are compared with the first.
         results_dir: where ids are looked up.
-        examples: maximum number of gains, and of losses, that are shown.
         intersect: compare the common examples if the runs scored different ones.
         all_pairs: compare each run with all runs named before it.
         measures: what is tested, "rouge1" or "copied_bigrams"; default: R-1, R-2, R-Lsum and what ranks the runs.
@@ -369,7 +358,6 @@ def compare(
         UsageError: fewer than two runs, a run named twice, an unknown run or measure, or runs that are not comparable.
         DataError: a file of a run is missing or damaged.
     """
-    check_value("--examples", examples, Between(0, 10**6))
     if len(runs) < 2:
         raise UsageError("name two or more runs; the others are compared with the first")
     results = Results.at(results_dir)
@@ -384,8 +372,8 @@ def compare(
     pairs = []
     compared = compare_measures(sides, ids, measures)
     for (baseline, run), rows in zip(sides, compared, strict=True):
-        pairs.append(compare_pair(baseline, run, rows, ids))
-    return Comparison(opened, tuple(pairs), ids, examples)
+        pairs.append(compare_pair(baseline, run, rows))
+    return Comparison(opened, tuple(pairs), ids)
 
 
 def open_run(run: str | Path | RunRecord, results: Results) -> ComparedRun:
@@ -521,9 +509,9 @@ def _comparison_row(
 
 
 def compare_pair(
-    baseline: ComparedRun, run: ComparedRun, rows: tuple[ComparisonRow, ...], ids: Sequence[str]
+    baseline: ComparedRun, run: ComparedRun, rows: tuple[ComparisonRow, ...]
 ) -> RunPair:
-    """Build a pair, with its examples sorted by the change of the main measure; ties are in the order of the ids."""
+    """Build a pair; its main row is that of the score that ranks."""
     if not rows:
         raise UsageError(
             f"no common example of {run.label} and {baseline.label} has these measures"
@@ -531,13 +519,4 @@ def compare_pair(
     row_of = {row.measure: row for row in rows}
     default = row_of.get(DEFAULT_RANKING_SCORE, rows[0])
     main = row_of.get(baseline.record.evaluation.ranked_by, default)
-    before = baseline.scores_of(main.measure, ids).tolist()
-    after = run.scores_of(main.measure, ids).tolist()
-    moved = []
-    for name, baseline_score, score in zip(ids, before, after, strict=True):
-        change = ScoreChange(name, baseline_score, score, score - baseline_score)
-        if math.isfinite(change.difference):
-            moved.append(change)
-    # Stable: changes of the same size stay in the order of the ids
-    moved.sort(key=lambda change: -change.difference)
-    return RunPair(baseline, run, rows, main, tuple(moved))
+    return RunPair(baseline, run, rows, main)

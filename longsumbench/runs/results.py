@@ -4,7 +4,7 @@
                                                of several checkpoints: predictions-<n>.jsonl  scores-<n>.csv
                                                of a verified run: verified.json; of a merged one: origin.json
     results/bundles/<dataset>.{tar.xz,csv}     packed runs: see `longsumbench.runs.bundles`
-    results/leaderboard/<dataset>.{csv,md,tex}  <dataset>-{recall,oracle-recall}.png  <dataset>-lengths.{png,csv}
+    results/leaderboard/<dataset>.{csv,md,tex}  <dataset>-{recall,survival}.png
 
 `record.json` is written last and atomically. If it exists, the run is finished.
 """

@@ -34,7 +34,6 @@ from longsumbench.views.leaderboard import (
 )
 from longsumbench.views.notes import (
     LEAD,
-    caution,
     describe_equal,
     describe_lengths,
     describe_undecided,
@@ -150,7 +149,6 @@ def _detailed_lines(located: _LocatedRuns) -> Iterator[str]:
     sentences = [
         (_describe_difference(located), 2),
         (describe_undecided(block.tests, block.rows), 2),
-        (caution(block.rows), 2),
         (describe_equal(block.rows), 2),
         (describe_lengths(block.rows), 3),
         (describe_unlearned(block.rows), 3),

@@ -30,7 +30,6 @@ from longsumbench.metrics.aggregate import Estimate
 from longsumbench.runs.record import source_seen
 from longsumbench.runs.results import Results
 from longsumbench.views.notes import (
-    caution,
     describe_budget,
     describe_intervals,
     describe_mark,
@@ -232,7 +231,7 @@ def describe_group(group: Group, sweep: SweepCurves) -> list[str]:
 
 
 def _notes(sweep: SweepCurves, kind: str, lines: Mapping[str, _Points]) -> list[str]:
-    """Return the notes: what bands are, what the picture leaves out, and warnings."""
+    """Return the notes: what bands are, and what the picture leaves out."""
     group, *other_groups = sweep.groups
     rows = group.rows()
     measured = [row for row in rows if kind in row.numbers]
@@ -262,7 +261,7 @@ def _notes(sweep: SweepCurves, kind: str, lines: Mapping[str, _Points]) -> list[
             descriptions.append(f"{labels} ({'; '.join(unlike)})")
         listed = shorten_list(descriptions, "; ")
         notes.append(f"Not comparable with these, only in the CSV: {listed}.")
-    return [note for note in [*notes, caution(rows)] if note]
+    return notes
 
 
 def _name_of(kind: str) -> str:

@@ -2,8 +2,7 @@
 
     Results --read_table--> Table --TableView--> blocks, files; `update_table` writes them after every run
 
-Oracles and published numbers have separate blocks. Planted facts, and the sentences that an oracle selects, also have
-pictures.
+Oracles and published numbers have separate blocks. Planted facts also have pictures.
 """
 
 from collections.abc import Sequence
@@ -21,7 +20,6 @@ from longsumbench.leaderboards.comparability import (
     heading_of,
     numbers_shown,
 )
-from longsumbench.leaderboards.lengths import systems_at_lengths
 from longsumbench.leaderboards.published import Published
 from longsumbench.leaderboards.seed_groups import SeedGroup
 from longsumbench.leaderboards.significance import METHOD, ComparableRows, best_rows
@@ -34,13 +32,10 @@ from longsumbench.views.fact_columns import Column, has_system_facts
 from longsumbench.views.figures import draw_figure
 from longsumbench.views.intervals import IntervalFigure, IntervalPanel, IntervalRow
 from longsumbench.views.ledger import ledger_block
-from longsumbench.views.lengths import describe_lengths_picture, lengths_csv, lengths_figure
 from longsumbench.views.notes import describe_imported, describe_untrained, footnotes, runs_of
 from longsumbench.views.published import published_blocks
 from longsumbench.views.recall import (
-    ORACLE_PANELS,
     SURVIVAL_PANELS,
-    oracle_lines,
     recall_figure,
     recall_lines,
     survival_figure,
@@ -58,14 +53,12 @@ _COST = ("length", "source_seen", "source_copied", "seconds", "run", "verified")
 _CHECKPOINT_COLUMNS = ("price", "parameters", "context", "released", "prompt", "length_ratio")
 # Left out after scores that do not rank
 _FIRST_LEFT_OUT = ("seconds", "source_copied", "source_seen", "seeds", "seed", "length")
-_PICTURES = ("recall", "survival", "oracle-recall", "lengths")
+_PICTURES = ("recall", "survival")
 _SURVIVAL_COLUMNS = (f"{SURVIVAL}_wrong", f"{SURVIVAL}_random", f"{SURVIVAL}_ceiling")
 _survival_lines = partial(recall_lines, panels=SURVIVAL_PANELS)
-_oracle_figure = partial(recall_figure, panels=ORACLE_PANELS, measured="sentences (%)")
 _RECALL_PICTURES = (
     ("recall", "planted facts that the summaries state right", recall_lines, recall_figure),
     ("survival", "planted facts that survive, by place and kind", _survival_lines, survival_figure),
-    ("oracle-recall", "sentences that the summaries copy", oracle_lines, _oracle_figure),
 )
 
 
@@ -283,7 +276,7 @@ class TableView:
         return csv_text(self._csv_rows())
 
     def pictures(self) -> list[TablePicture]:
-        """Return the pictures of the first block that has each of them, then that of lengths, across blocks."""
+        """Return the pictures of the first block that has each of them."""
         pictures = []
         for name, topic, lines_of, make_figure in _RECALL_PICTURES:
             # The first block that has such numbers, usually that of the whole test split
@@ -294,9 +287,6 @@ class TableView:
                     title = f"{self.table.dataset}: {topic} ({run.key.split} split, {examples})"
                     pictures.append(TablePicture(name, title, make_figure(title, lines)))
                     break
-        if systems := systems_at_lengths(self.table.records(), self.table.scores):
-            title = describe_lengths_picture(self.table.dataset, systems)
-            pictures.append(TablePicture("lengths", title, lengths_figure(title, systems)))
         return pictures
 
     def picture_files(self) -> list[str]:
@@ -306,12 +296,10 @@ class TableView:
     def files(self, draw: bool = True) -> dict[str, str | bytes | None]:
         """Return the table's files, by name; None for a picture that the runs do not have. Drawing takes a second."""
         name = self.table.dataset
-        systems = systems_at_lengths(self.table.records(), self.table.scores)
         contents: dict[str, str | bytes | None] = {
             f"{name}.csv": self.csv(),
             f"{name}.md": self.markdown(),
             f"{name}.tex": self.latex(),
-            f"{name}-lengths.csv": lengths_csv(systems) if systems else None,
         }
         if draw:
             # None removes a picture whose runs are gone

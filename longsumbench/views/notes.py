@@ -1,4 +1,4 @@
-"""The lines below a table: units, tests, training budget, initial weights, warnings, signature. Begin with `footnotes`.
+"""The lines below a table: units, tests, training budget, warnings, signature. Begin with `footnotes`.
 
 A function whose sentence does not apply returns an empty text.
 """
@@ -8,8 +8,8 @@ from collections.abc import Callable, Collection, Iterable, Mapping, Sequence, S
 from operator import attrgetter
 
 from longsumbench.cache.hub import checkpoint_name
-from longsumbench.core import Recipe, names_deciding
-from longsumbench.formatting import format_count, format_plain_value
+from longsumbench.core import Recipe
+from longsumbench.formatting import format_count
 from longsumbench.leaderboards.comparability import (
     PLANTED,
     ROUGE_HEADINGS,
@@ -27,20 +27,17 @@ from longsumbench.leaderboards.seed_groups import (
 from longsumbench.leaderboards.significance import (
     DISTINGUISHED,
     FEW_EXAMPLES,
-    UNDISTINGUISHED,
     AgainstBest,
     ComparableRows,
 )
 from longsumbench.runs.record import SHORT_ID, RunRecord, length_ratio, output_problems
 
 LEAD = "lead"  # the baseline that trained systems should exceed
-_LARGEST = 100.0  # difference of two shares in percent
 _MOST_IN_LINE = 4  # most runs, budgets or values in a line
-_ABOUT_MODELS = {
-    "highlights": "The row highlights copies what people highlighted, and saw no reference.",
-    "person": "The row another person is a reference against the others, so it has one reference fewer than other rows. "
-    "These have as few, averaged, with score.references=jackknife.",
-}
+_ABOUT_PERSON = (
+    "The row another person is a reference against the others, so it has one reference fewer than other rows. "
+    "These have as few, averaged, with score.references=jackknife."
+)
 _MOST_IN_SET = 10  # most systems that are all named
 
 
@@ -70,8 +67,7 @@ def footnotes(comparable: ComparableRows, columns: Set[str], part: str = "f") ->
     lines = [
         join(_describe_numbers(rows, columns, part), _describe_tests(comparable.tests, rows)),
         _describe_ranking(runs),
-        join(describe_budget(runs), describe_training_differences(runs), describe_starts(runs)),
-        caution(rows),
+        describe_budget(runs),
         describe_unlearned(rows),
         describe_length_order(comparable, part) or describe_lengths(rows, part),
         describe_equal(rows),
@@ -83,12 +79,8 @@ def footnotes(comparable: ComparableRows, columns: Set[str], part: str = "f") ->
         lines.append(f"Imported from: {'; '.join(origins)}.")
     if any(run.oracle for run in runs):
         lines.append("Oracles, in rows without a place, saw the references or their lengths.")
-    models = {run.key.model for run in runs}
-    lines += [line for model, line in _ABOUT_MODELS.items() if model in models]
-    additional = set().union(*(run.evaluation.measured_by for run in runs))
-    if additional:
-        names = ", ".join(sorted(additional))
-        lines.append(f"Also measured: {names} (see --columns help, and the CSV).")
+    if any(run.key.model == "person" for run in runs):
+        lines.append(_ABOUT_PERSON)
     lines.append(f"Signature: {runs[0].evaluation.signature.replace('|', ' ')}")
     return tuple(line for line in lines if line)
 
@@ -135,36 +127,12 @@ def _describe_numbers(rows: Sequence[SeedGroup], columns: Set[str], part: str) -
 
 
 def _describe_tests(tests: AgainstBest, rows: Sequence[SeedGroup]) -> str:
-    sentences = []
-    ranked_by = rows[0].first.evaluation.ranked_by
-    num_blind = 0
-    detectable = []
-    for (_, name), test in tests.differences.items():
-        # A test that could find no possible difference is counted as blind
-        if name == ranked_by and test.outcome in (DISTINGUISHED, UNDISTINGUISHED):
-            if test.detectable <= _LARGEST:
-                detectable.append(test.detectable)
-            else:
-                num_blind += 1
-    if detectable:
-        low, high = f"{min(detectable):.1f}", f"{max(detectable):.1f}"
-        bounds = low if low == high else f"{low} to {high}, by row"
-        sentences.append(
-            f"The smallest difference in {heading_of(ranked_by)} that this test finds with 80 % power: {bounds}."
-        )
-    if num_blind:
-        blind_rows = format_count(num_blind, "row")
-        sentences.append(
-            f"For {blind_rows} there are too few examples or seeds to find any difference."
-        )
     labels = {row.key: f"{row.label} ({row.key[:SHORT_ID]})" for row in rows}
     untested = _list_names(
         "Not tested, because its scores.csv or that of the best row is missing",
         [labels[key] for key in tests.untested],
     )
-    return join(
-        *sentences, describe_undecided(tests, rows), _describe_best_set(tests, rows), untested
-    )
+    return join(describe_undecided(tests, rows), _describe_best_set(tests, rows), untested)
 
 
 def _describe_best_set(tests: AgainstBest, rows: Sequence[SeedGroup]) -> str:
@@ -208,15 +176,10 @@ def describe_mark(mark: str, words: Collection[str]) -> str:
 
 
 def _about_outputs(runs: Sequence[RunRecord]) -> list[str]:
-    empty, refused, failed = [], [], []
+    failed = []
     for run in runs:
-        counts = run.ledger.counts
-        if run.evaluation.empty_predictions:
-            empty.append(f"{run.label}: {run.evaluation.empty_predictions}")
-        if counts.get("refused"):
-            refused.append(f"{run.label}: {counts['refused']:,}")
-        if counts.get("failed"):
-            failed.append(f"{run.label}: {counts['failed']:,}")
+        if count := run.ledger.counts.get("failed"):
+            failed.append(f"{run.label}: {count:,}")
     lines = []
     if left_out := len(runs[0].evaluation.empty_references):
         examples = format_count(left_out, "example")
@@ -224,8 +187,6 @@ def _about_outputs(runs: Sequence[RunRecord]) -> list[str]:
     scored = "left out" if runs[0].left_out else "scored as empty"
     return [
         *lines,
-        _list_names("Empty predictions, which score 0", empty),
-        _list_names("Refused by the model", refused),
         _list_names(f"Without an answer of the model, {scored}", failed),
         *warnings_on_outputs(runs),
     ]
@@ -241,20 +202,6 @@ def warnings_on_outputs(runs: Sequence[RunRecord], limit: int = _MOST_IN_LINE) -
         more = format_count(len(warnings) - limit, "more run")
         warnings[limit:] = [f"Such warnings for {more} (outputs_* in the CSV)."]
     return warnings
-
-
-def caution(rows: Sequence[SeedGroup]) -> str:
-    """Return a line if the mean of no trained system is above that of Lead."""
-    name = rows[0].first.evaluation.ranked_by
-    leads, trained = [], []
-    for row in rows:
-        if name in row.numbers and row.first.trained:
-            trained.append(row.numbers[name].mean)
-        elif name in row.numbers and row.first.key.model == LEAD and not row.first.oracle:
-            leads.append(row.numbers[name].mean)
-    if not leads or not trained or max(trained) > max(leads):
-        return ""
-    return f"No trained system is above Lead in {heading_of(name)}."
 
 
 def describe_equal(rows: Sequence[SeedGroup]) -> str:
@@ -363,8 +310,7 @@ def describe_budget(runs: Sequence[RunRecord]) -> str:
         users = shorten_list(sorted(names))
         budgets.append((f"{format_count(steps, 'step')} × {size}", users))
     if not budgets:
-        is_unknown = any(run.imported for run in runs)
-        return "" if is_unknown else "Nothing was trained for these rows."
+        return ""
     if len(budgets) > 1:
         return _list_names("Budgets differ", [f"{text} ({users})" for text, users in budgets], "; ")
     total = ""
@@ -382,41 +328,3 @@ def describe_step_size(recipe: Recipe) -> str:
     if recipe.batch_tokens:
         return f"{passes}batches of {recipe.batch_tokens:,} source tokens"
     return format_count(recipe.batch_size * recipe.accumulation, "example")
-
-
-def describe_training_differences(runs: Sequence[RunRecord]) -> str:
-    """Describe the `train` settings other than the budget in which the trained runs differ."""
-    ids: dict[str, dict[str, list[str]]] = {}  # setting → value → runs
-    ignored = names_deciding(Recipe, "budget", "seed", "nothing")
-    for run in runs:
-        if run.trained:
-            # Group the runs by their value of each setting
-            for key, value in vars(run.config.train).items():
-                of_value = ids.setdefault(key, {}).setdefault(format_plain_value(value), [])
-                of_value.append(run.run_id[:SHORT_ID])
-    differences = []
-    for key, runs_of in ids.items():
-        if len(runs_of) > 1 and key not in ignored:
-            values = [
-                f"{value} ({shorten_list(sorted(runs_of[value]))})" for value in sorted(runs_of)
-            ]
-            differences.append(f"{key} {shorten_list(values)}")
-    return _list_names("Rows differ in training", differences, "; ")
-
-
-def describe_starts(runs: Sequence[RunRecord]) -> str:
-    """Describe which models started from random weights and which from a checkpoint."""
-    random, loaded = set(), set()
-    for run in runs:
-        init = run.config.model.get("init")
-        name = run.system.checkpoint or init
-        if init == "random":
-            random.add(run.key.model)
-        elif (
-            isinstance(name, str) and not run.zero_shot
-        ):  # a plugin's `init` may mean another thing
-            loaded.add(f"{run.key.model} ({checkpoint_name(name)})")
-    starts = {"Random initial weights": random, "From a checkpoint": loaded}
-    return join(
-        *(f"{start}: {', '.join(sorted(models))}." for start, models in starts.items() if models)
-    )

@@ -1,11 +1,11 @@
-"""Pictures of recall by place: of planted facts, and of the sentences that the oracle selects.
+"""Pictures of planted facts that summaries state right, by their place in the text.
 
-    rows of a table --recall_lines, oracle_lines--> RecallLine of each system --recall_figure--> SeriesFigure
+    rows of a table --recall_lines--> RecallLine of each system --recall_figure--> SeriesFigure
 
-Facts in one place and sentences are placed by position, facts in two places by the distance between these.
+Facts in one place are placed by position, facts in two places by the distance between these.
 """
 
-from collections.abc import Mapping, Sequence, Set
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 from longsumbench.formatting import format_count
@@ -25,7 +25,6 @@ _MOST_LINES = 8  # in a picture
 _GUESS_OF_TWO = 50.0  # percent; of the two bids
 _VAGUE = 60.0  # mean width of the intervals of a line, in percent, above which it has no band
 _POINTS_APART = 0.1  # of the distance of two positions
-_ORACLE = "oracle"
 
 
 @dataclass(frozen=True)
@@ -73,11 +72,6 @@ PANELS = (
     _by_distance("relayed", {}),
     _by_distance("silent", {"guess of two": _GUESS_OF_TWO}),
 )
-ORACLE_PANELS = (
-    _by_position("Recall\nof the oracle's sentences there", "oracle_recall"),
-    _by_position("Where it looks\ncopied sentences from there", "extracted"),
-)
-
 
 _KIND_PLACES = {f"{SURVIVAL}_{kind}": float(place) for place, kind in enumerate(FACT_KINDS)}
 # Neighbouring labels are at different heights
@@ -98,12 +92,10 @@ class RecallLine:
     Attributes:
         label: its name in the legend.
         row: its runs; `numbers` has the measures of the panels, in percent.
-        hollow: measures that are drawn with hollow markers.
     """
 
     label: str
     row: SeedGroup
-    hollow: Set[str] = frozenset()
 
 
 def recall_lines(
@@ -116,21 +108,6 @@ def recall_lines(
         if not row.first.oracle and measures & row.numbers.keys():
             label = ", ".join(row.distinction)
             lines.append(RecallLine(f"{row.first.key.model} {label}".strip(), row))
-    return lines
-
-
-def oracle_lines(rows: Sequence[SeedGroup]) -> list[RecallLine]:
-    """Return the lines of comparable rows in their order; the first one shows where the oracle looks.
-
-    Systems without oracle recall are left out.
-    """
-    lines = recall_lines(rows, ORACLE_PANELS)
-    oracle = next((row for row in rows if row.first.key.model == _ORACLE), None)
-    if oracle and lines:
-        looks = ORACLE_PANELS[-1].places.keys() & oracle.numbers.keys()
-        points = {measure: oracle.numbers[measure] for measure in looks}
-        if points:
-            lines.insert(0, RecallLine(_ORACLE, replace(oracle, numbers=points)))
     return lines
 
 
@@ -221,15 +198,12 @@ def _series(panel: RecallPanel, line: RecallLine, order: int) -> Series:
     points = {
         place + shift: numbers[name] for name, place in panel.places.items() if name in numbers
     }
-    # Measures of other panels have no place here
-    hollow = {place for name, place in panel.places.items() if name in line.hollow}
     label = line.label if learned.comparable else f"{line.label} ({learned.word})"
     width = sum(point.high - point.low for point in points.values())
     return Series(
         label,
         line.row.first.key.model,
         points,
-        hollow=hollow & points.keys(),
         grey=learned.word in NEVER_RANKED,
         band=not panel.joined or not width > _VAGUE * len(points),
     )

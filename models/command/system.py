@@ -169,28 +169,35 @@ class FunctionSystem(ForeignSystem):
     def write(self, example: Example) -> str:
         """Call the function about an example; its parameter `query`, if it has one, is the query."""
         config = self.config
-        late = EnvironmentProblem(
-            f"{config.function} was not done after {config.timeout_seconds:g} seconds (model.timeout_seconds)"
-        )
         arguments = query_argument(self._function, example.query)
+        problem = ""
         try:
             # It may change the working folder, in which results have their place
-            with time_limit(config.timeout_seconds / 60, problem=late), chdir(os.curdir):
+            with time_limit(config.timeout_seconds / 60, problem=_LateError()), chdir(os.curdir):
                 summary = self._function(self.text_of(example), **arguments)
-        except (Exception, SystemExit) as error:
-            if error is late:
-                raise
-            raise EnvironmentProblem(f"{config.function} raised {describe_error(error)}") from error
-        if not isinstance(summary, str):
-            raise EnvironmentProblem(
-                f"{config.function} returned {summary!r:.50}, which is no text"
+        except _LateError:
+            problem = (
+                f"was not done after {config.timeout_seconds:g} seconds (model.timeout_seconds)"
             )
-        encoded = summary.encode(errors="replace")
-        problem = ""
-        if len(encoded) > config.output_limit:
-            problem = f"more than {config.output_limit:,} bytes (model.output_limit)"
-        elif encoded.decode() != summary:
-            problem = "half a character (a lone surrogate)"
+        except (Exception, SystemExit) as error:
+            raise EnvironmentProblem(f"{config.function} raised {describe_error(error)}") from error
+        else:
+            problem = self._find_problem(summary)
         if problem:
-            raise EnvironmentProblem(f"{config.function} returned {problem}")
-        return summary.strip()
+            raise EnvironmentProblem(f"{config.function} {problem}")
+        return str(summary).strip()
+
+    def _find_problem(self, summary: object) -> str:
+        """Return what is wrong with a summary, as a verb; empty: nothing."""
+        if not isinstance(summary, str):
+            return f"returned {summary!r:.50}, which is no text"
+        encoded = summary.encode(errors="replace")
+        if len(encoded) > self.config.output_limit:
+            return f"returned more than {self.config.output_limit:,} bytes (model.output_limit)"
+        if encoded.decode() != summary:
+            return "returned half a character (a lone surrogate)"
+        return ""
+
+
+class _LateError(BaseException):
+    """Raised in a function at its time limit; `except Exception` in it does not catch it."""

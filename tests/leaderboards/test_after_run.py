@@ -120,7 +120,7 @@ def test_warnings_on_outputs(describe: Describe) -> None:
 
 
 def test_two_datasets_have_a_table_each(describe: Describe) -> None:
-    """Both tables are shown, and that training does not help; the commands once."""
+    """Both tables are shown, and the commands once."""
     means = {"fact_recall": 90.0, "fact_recall_single": 90.0, "fact_recall_chance": 4.2}
     probe = [
         record(
@@ -137,8 +137,6 @@ def test_two_datasets_have_a_table_each(describe: Describe) -> None:
         "aclsum, test split, 20 examples",
         "probe, test split, 20 examples",
     ]
-    text = " ".join(lines)
-    assert "No trained system is above Lead in R-Lsum." in text
     (first_command,) = [line for line in lines if line.startswith("Next")]
     assert first_command == "Next: longsumbench leaderboard aclsum  # the whole table"
 

@@ -1,4 +1,4 @@
-"""What is drawn of fact recall and oracle recall, how seeds are pooled, and what a title says."""
+"""What is drawn of fact recall and fact survival, how seeds are pooled, and what a title says."""
 
 from collections.abc import Mapping, Sequence
 
@@ -17,16 +17,13 @@ from longsumbench.leaderboards.table import Table
 from longsumbench.metrics.aggregate import Estimate
 from longsumbench.metrics.fact_recall import FactRecall
 from longsumbench.metrics.fact_survival import FactSurvival
-from longsumbench.metrics.oracle_recall import OracleRecall
 from longsumbench.runs.record import RunRecord
 from longsumbench.views.leaderboard import TableView
 from longsumbench.views.recall import (
-    ORACLE_PANELS,
     PANELS,
     SURVIVAL_PANELS,
     RecallLine,
     choose_lines,
-    oracle_lines,
     recall_figure,
     recall_lines,
     survival_figure,
@@ -41,12 +38,6 @@ def stating(model: str, mean: float, **changes: object) -> RunRecord:
     """A run that stated `mean` percent of all facts right, at every place and distance."""
     measures = measured(dict.fromkeys(FactRecall.columns, mean), below=4, above=2)
     return record(model, mean, measures=measures | measured({"fact_recall_chance": 5.0}), **changes)
-
-
-def copying(model: str, mean: float, **changes: object) -> RunRecord:
-    """A run that copied `mean` percent of the oracle's sentences, at every place."""
-    measures = measured(dict.fromkeys(OracleRecall.columns, mean))
-    return record(model, mean, measures=measures, **changes)
 
 
 def lines_of(records: Sequence[RunRecord]) -> list[RecallLine]:
@@ -65,12 +56,11 @@ def line(
 
 
 def test_every_place_is_measured() -> None:
-    """Every place of every panel is a column of its metric, and no position or distance is left out."""
-    for panels, metric in ((PANELS, FactRecall), (ORACLE_PANELS, OracleRecall)):
-        drawn = [name for panel in panels for name in panel.places]
-        assert drawn == [
-            name for name in metric.columns if "_position_" in name or "_distance_" in name
-        ]
+    """Every place of every panel is a column of the metric, and no position or distance is left out."""
+    drawn = [name for panel in PANELS for name in panel.places]
+    assert drawn == [
+        name for name in FactRecall.columns if "_position_" in name or "_distance_" in name
+    ]
 
 
 READINGS = [f"base_url=http://h:1/v1,input_length={6 + n % 2},reading={n}" for n in range(9)]
@@ -143,35 +133,6 @@ def test_wide_intervals_have_no_band() -> None:
     assert "Dashed" not in figure_of(silent_by_distance("seal", [60] * 8)).notes[0]
 
 
-def test_the_oracle_shows_where_it_looks_but_not_its_recall() -> None:
-    """Its line is the first; it has no points where all of them would be 100; it alone has no picture."""
-    runs = [copying("ea", 30), copying("lead", 20), copying("oracle", 100, oracle=True)]
-    oracle, *lines = oracle_lines(comparable_rows(runs)[0].rows)
-    assert oracle.label == "oracle"
-    assert set(oracle.row.numbers) == set(ORACLE_PANELS[1].places)
-    assert [one.label for one in lines] == ["ea", "lead"]
-    assert [one.label for one in oracle_lines(comparable_rows(runs[:2])[0].rows)] == [
-        "ea",
-        "lead",
-    ]
-    assert oracle_lines(comparable_rows(runs[2:])[0].rows) == []
-
-
-def test_a_table_has_the_pictures_that_its_runs_have() -> None:
-    """Fact recall and oracle recall have each their file, with a link; a run that copies nothing is drawn, too."""
-    table = view_of(copying("ea", 30), copying("lead", 20), stating("seal", 60))
-    names = table.picture_files()
-    assert names == ["toy-recall.png", "toy-oracle-recall.png"]
-    files = table.files()
-    for name in names:
-        content = files[name]
-        assert isinstance(content, bytes)
-        assert content.startswith(b"\x89PNG")
-        assert f"]({name})" in table.markdown()
-    assert view_of(copying("trunc", 0)).picture_files() == names[1:]
-    assert view_of(record("lead", 30)).picture_files() == []
-
-
 def surviving(model: str, kept: float, **changes: object) -> RunRecord:
     """A run that stated `kept` percent of the facts in natural texts right, at every place and of every kind."""
     names = [panel_name for panel in SURVIVAL_PANELS for panel_name in panel.places]
@@ -185,7 +146,12 @@ def test_what_survives_from_where() -> None:
     drawn = {name for panel in SURVIVAL_PANELS for name in panel.places}
     assert drawn < set(FactSurvival.columns)
     view = view_of(surviving("ea", 60), surviving("lead", 40))
+    assert view_of(record("lead", 30)).picture_files() == []
     assert view.picture_files() == ["toy-survival.png"]
+    content = view.files()["toy-survival.png"]
+    assert isinstance(content, bytes)
+    assert content.startswith(b"\x89PNG")
+    assert "](toy-survival.png)" in view.markdown()
     rows = comparable_rows([surviving("ea", 60)])[0].rows
     figure = survival_figure("about", recall_lines(rows, SURVIVAL_PANELS))
     for panel in figure.rows[0].panels:

@@ -19,19 +19,13 @@ from longsumbench.leaderboards.published import (
     find_published,
     read_published,
 )
-from longsumbench.leaderboards.seed_groups import group_by_seed
 from longsumbench.leaderboards.table import read_table
 from longsumbench.metrics.aggregate import MeasureMean
 from longsumbench.metrics.output_facts import OutputFacts
 from longsumbench.runs.record import RunRecord
 from longsumbench.runs.results import Results
 from longsumbench.views.leaderboard import TableView, update_table
-from longsumbench.views.notes import (
-    caution,
-    describe_budget,
-    describe_starts,
-    describe_training_differences,
-)
+from longsumbench.views.notes import describe_budget
 from longsumbench.views.published import OUR_PAPERS, published_blocks
 from longsumbench.views.tables import Block, Stressed
 
@@ -267,7 +261,7 @@ STEP = {"batch_size": 16, "accumulation": 1, "batch_words": None, "batch_tokens"
             [{"batch_tokens": 4096, "examples": 900}, {"batch_tokens": 4096, "examples": 2000}],
             "Equal budget: 300 steps × batches of 4,096 source tokens, 900 to 2,000 examples in all.",
         ),
-        ([{"steps": 0}], "Nothing was trained for these rows."),
+        ([{"steps": 0}], ""),
     ],
 )
 def test_one_note_compares_the_budgets_of_trained_runs(
@@ -280,48 +274,6 @@ def test_one_note_compares_the_budgets_of_trained_runs(
         fit = replace(TRAINED, **{key: value for key, value in changes.items() if key not in STEP})
         records.append(record(name, 1, fit=fit, config={"train": recipe}))
     assert describe_budget([*records, record("lead", 1)]) == note
-
-
-def test_rows_that_differ_in_training() -> None:
-    """Train settings in which trained rows differ are listed with the runs they belong to; seeds and budget are not."""
-
-    def trained(name: str, **recipe: object) -> RunRecord:
-        train = {
-            "learning_rate": 0.001,
-            "schedule": "linear",
-            "patience": None,
-            "batch_size": 16,
-            "seed": 1,
-            **recipe,
-        }
-        return record(name, 1, fit=TRAINED, config={"train": train})
-
-    lead = record("lead", 1, config={"train": {"learning_rate": 9.0}})
-    alike = [trained("aaaaaaaaaa"), trained("bbbbbbbbbb", seed=2, batch_size=8), lead]
-    assert describe_training_differences(alike) == ""
-    unlike = [*alike, trained("cccccccccc", learning_rate=0.002, patience=3)]
-    assert describe_training_differences(unlike) == (
-        "Rows differ in training: learning_rate 0.001 (aaaaaaaa, bbbbbbbb), 0.002 (cccccccc); "
-        "patience 3 (cccccccc), null (aaaaaaaa, bbbbbbbb)."
-    )
-
-
-def test_where_weights_came_from() -> None:
-    """Models are named by their initial weights, once for each start; without any there is no note."""
-    inits = {"seal": "random", "ca": "random", "pagesum": "facebook/bart_large", "theirs": 0.02}
-    runs = [record(name, 1, config={"model": {"init": init}}) for name, init in inits.items()]
-    note = "Random initial weights: ca, seal. From a checkpoint: pagesum (facebook/bart_large)."
-    assert describe_starts([*runs, runs[0], record("lead", 1)]) == note
-    assert describe_starts(runs[3:]) == ""
-
-
-@pytest.mark.parametrize(("f", "warned"), [(20, True), (30, True), (30.1, False), (40, False)])
-def test_no_trained_system_is_ahead_of_lead(f: float, warned: bool) -> None:
-    """The table says so where no trained run has a higher mean than Lead's 30; whether it is tied, the marks say."""
-    made = [record("trunc", f, fit=TRAINED), record("seal", 5, fit=TRAINED), record("lead", 30)]
-    runs = [group_by_seed([run], {})[0] for run in made]
-    assert caution(runs) == ("No trained system is above Lead in R-Lsum." if warned else "")
-    assert caution(runs[:2]) == caution(runs[2:]) == ""
 
 
 def test_what_is_wrong_with_the_outputs(update: Callable[..., TableView]) -> None:

@@ -82,12 +82,6 @@ def test_a_block_of_checkpoints_says_so() -> None:
         "Not trained here: seq2seq (facebook/bart-large-cnn), prompt (qwen-8b). "
         "Their training texts may include these.",
     )
-    text = table_of(SEAL, LEAD, bart()).markdown()
-    assert "From a checkpoint" not in text
-    assert "Refused by the model: prompt prompt00: 1." in untrained.footnotes
-    assert text.index("Nothing was trained for these rows.") > text.index(
-        "Their training texts may include these."
-    )
 
 
 def test_a_row_says_what_it_is() -> None:

@@ -1,15 +1,11 @@
-"""The verdict of a comparison, and its files."""
+"""The verdict of a comparison."""
 
-import csv
-import io
-import re
 from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
 import pytest
-from support.pages import HOSTILE
 from support.run_records import TRAINED, measured as measured_means, record
 
 from longsumbench.leaderboards.significance import (
@@ -26,7 +22,6 @@ from longsumbench.outputs.compare import (
     compare_pair,
     verdict,
 )
-from longsumbench.outputs.compare_files import write_comparison
 from longsumbench.rouge.scorer import ROUGE_TYPES
 
 ONE_SEED = {"fit": TRAINED, "seed": 1}
@@ -49,14 +44,14 @@ def comparison(runs: tuple[ComparedRun, ...]) -> Comparison:
     ids = tuple(sorted(runs[0].scores.index))
     sides = [(runs[0], run) for run in runs[1:]]
     tables = compare_measures(sides, ids, ())
-    pairs = tuple(compare_pair(*side, rows, ids) for side, rows in zip(sides, tables, strict=True))
-    return Comparison(runs, pairs, ids, 10)
+    pairs = tuple(compare_pair(*side, rows) for side, rows in zip(sides, tables, strict=True))
+    return Comparison(runs, pairs, ids)
 
 
-def two(text: str = "plain text", name: str = "a", **facts: object) -> Comparison:
+def two() -> Comparison:
     """Two runs on two examples, one of which moved each way."""
-    before = made("lead", {name: 0.2, "z": 0.5}, {name: text, "z": "the same"}, **facts)
-    after = made("trunc", {name: 0.6, "z": 0.4}, {name: "better", "z": ""})
+    before = made("lead", {"a": 0.2, "z": 0.5}, {"a": "plain text", "z": "the same"})
+    after = made("trunc", {"a": 0.6, "z": 0.4}, {"a": "better", "z": ""})
     return comparison((before, after))
 
 
@@ -115,14 +110,3 @@ def test_the_verdict_has_the_unit_of_its_measure() -> None:
     assert verdict(pair).endswith(": one seed: another may differ.")
     block = comparison(tuple(runs)).blocks()[1]
     assert any("A trained system has one seed here" in note for note in block.footnotes)
-
-
-def test_the_table_in_markdown_keeps_its_rows(tmp_path: Path) -> None:
-    """Texts of several lines and with bars stay in their cells; the files are those that are named."""
-    paths = write_comparison(two(HOSTILE, HOSTILE), tmp_path / "new")
-    assert [path.name for path in paths] == ["comparison.csv", "comparison.md"]
-    table = paths[1].read_text()
-    rows = [line for line in table.split("\n") if line.startswith("|")]
-    assert {len(re.findall(r"(?<!\\)\|", row)) for row in rows} == {7, 14}
-    assert "<img" not in table
-    assert len(list(csv.DictReader(io.StringIO(paths[0].read_text())))) == 3

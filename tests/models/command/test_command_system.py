@@ -188,6 +188,7 @@ def test_a_function_that_fails_costs_its_example() -> None:
         (lambda text: text["x"], "raised TypeError: string indices"),
         (lambda text: sys.exit("no\nmodel"), "raised SystemExit: no model"),
         (lambda text: None, "returned None, which is no text"),
+        (lambda text: "caf\ud83d", "returned half a character"),
     ):
         with pytest.raises(EnvironmentProblem, match=f"'paper' .*{problem}"):
             summarized(function)
