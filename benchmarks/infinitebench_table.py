@@ -18,19 +18,23 @@ from pathlib import Path
 from typing import Any
 from unittest.mock import patch
 
+import numpy as np
 from probe_claims import FINDINGS, Table, differences, put_tables
 from real_systems import PUBLISHED, SHARED, publish, read_rows, write_rows
 from real_systems_claims import marked
 
 import longsumbench
 from longsumbench.formatting import plain_table
-from longsumbench.leaderboards.significance import ComparableRows
+from longsumbench.leaderboards.seed_groups import ScoresOfRuns, aligned_scores
+from longsumbench.leaderboards.significance import ComparableRows, read_all_scores
 from longsumbench.leaderboards.table import read_table
 from longsumbench.metrics import evaluate
+from longsumbench.metrics.aggregate import BOOTSTRAP_SEED, MEAN_RESAMPLES, Estimate
+from longsumbench.metrics.rank_statistics import percentile_interval, spearman
+from longsumbench.metrics.statistics import resampled_means
 from longsumbench.runs.results import Results
 from longsumbench.views.columns import columns_of
 from longsumbench.views.leaderboard import row_cells
-from longsumbench.views.notes import describe_length_order
 
 NAME = "infinitebench_sum"
 INFINITEBENCH = "github.com/OpenBMB/InfiniteBench @ 88b3daa, MIT"
@@ -102,10 +106,22 @@ def table_of(block: ComparableRows) -> Table:
     return Table(FINDINGS, ("", *COLUMNS.values()), rows)
 
 
-def sentences(block: ComparableRows) -> Iterator[str]:
+def order_by_length(block: ComparableRows, scores: ScoresOfRuns) -> Estimate:
+    """Return Spearman's rank correlation of the rows' mean words and mean scores, with its interval over examples.
+
+    The scores are drawn; the words are the means of all examples.
+    """
+    words = np.array([row.words for row in block.rows])
+    values = aligned_scores([row.first for row in block.rows], "rougeLsum", scores)
+    assert values is not None
+    means = resampled_means(values, MEAN_RESAMPLES, BOOTSTRAP_SEED)
+    correlations = spearman(words, np.vstack([values.mean(axis=0), means]))
+    return Estimate(float(correlations[0]), *percentile_interval(correlations, None))
+
+
+def sentences(block: ComparableRows, scores_of_runs: ScoresOfRuns) -> Iterator[str]:
     """Yield the words with numbers."""
-    order = block.length_order
-    assert order is not None
+    order = order_by_length(block, scores_of_runs)
     yield f"{order.mean:.2f} ({order.low:.2f} to {order.high:.2f})"
     scores = {row.first.key.model: row.numbers["rougeLsum"].mean for row in block.rows}
     yield f"`MiniCPM3-4B` {scores['MiniCPM3-4B']:.1f} and `GPT-4` {scores['GPT-4']:.1f}"
@@ -152,12 +168,13 @@ def main() -> None:
             make_runs(data)
             publish(Path("results/runs").glob("*/*/*"), [NAME], results)
     block = block_of(results)
-    table, words = table_of(block), [(FINDINGS, text) for text in sentences(block)]
+    scores = read_all_scores(results, block.records())
+    table, words = table_of(block), [(FINDINGS, text) for text in sentences(block, scores)]
     if options.write:
         put_tables([table])
     if options.check or options.write:
         sys.exit("\n".join(differences([table], words)) or None)
-    print(compare_first_figures(block), describe_length_order(block), sep="\n\n")
+    print(compare_first_figures(block), *sentences(block, scores), sep="\n\n")
 
 
 if __name__ == "__main__":

@@ -21,9 +21,8 @@ import numpy as np
 from longsumbench.errors import DataError
 from longsumbench.leaderboards import comparability, seed_groups
 from longsumbench.leaderboards.learned import judge_learning
-from longsumbench.leaderboards.length_order import order_by_length
 from longsumbench.metrics import statistics
-from longsumbench.metrics.aggregate import Estimate, ScoreTable, read_score_table
+from longsumbench.metrics.aggregate import ScoreTable, read_score_table
 from longsumbench.runs.record import RunRecord, measured_mean
 from longsumbench.runs.results import Results
 
@@ -264,12 +263,10 @@ class ComparableRows:
     Attributes:
         rows: a row for each system and its settings, best first, oracles last.
         tests: of the rows against the best of each column.
-        length_order: how closely the order follows the length of the outputs; None unless it is shown to follow it.
     """
 
     rows: tuple[seed_groups.SeedGroup, ...]
     tests: AgainstBest = UNTESTED
-    length_order: Estimate | None = None
 
     @property
     def zero_shot(self) -> bool:
@@ -321,7 +318,7 @@ def judge_rows(
     means = [row.numbers[name].mean for row in rows if name in row.numbers and not row.first.oracle]
     has_place = any(means) or not means
     rows = tuple(replace(row, learned=learning[row.key], has_place=has_place) for row in rows)
-    return ComparableRows(rows, against_best(rows, scores, names), order_by_length(rows, scores))
+    return ComparableRows(rows, against_best(rows, scores, names))
 
 
 def _split_by_training(records: Sequence[RunRecord]) -> list[list[RunRecord]]:

@@ -27,7 +27,7 @@ from longsumbench.leaderboards.table import Table, find_datasets, read_table
 from longsumbench.runs.record import SHORT_ID
 from longsumbench.runs.results import Results
 from longsumbench.views import tables
-from longsumbench.views.columns import COLUMN_GROUPS, columns_of, csv_rows
+from longsumbench.views.columns import columns_of, csv_rows
 from longsumbench.views.fact_columns import Column, has_system_facts
 from longsumbench.views.figures import draw_figure
 from longsumbench.views.intervals import IntervalFigure, IntervalPanel, IntervalRow
@@ -127,10 +127,8 @@ def _choose_columns(
         return columns, columns[:1:-1]
     numbers = list(numbers_shown([row.first for row in rows]))
     facts = _CHECKPOINT_COLUMNS if any(map(has_system_facts, runs)) else ()
-    # If length decides the order, it is next to the scores
-    lengths = COLUMN_GROUPS["lengths"] if comparable.length_order else ()
     survival = [name for name in _SURVIVAL_COLUMNS if name in all_columns]
-    scores = (*numbers, *survival, *lengths)
+    scores = (*numbers, *survival)
     shown = dict.fromkeys((*_WHO, seeds_column(rows), *scores, *facts, *_COST))
     # The score that ranks is never left out
     unranked = [name for name in reversed(numbers) if name != runs[0].evaluation.ranked_by]

@@ -14,9 +14,7 @@ from longsumbench.leaderboards.comparability import (
     PLANTED,
     ROUGE_HEADINGS,
     ROUGE_PARTS,
-    heading_of,
 )
-from longsumbench.leaderboards.length_order import LENGTHS_APART
 from longsumbench.leaderboards.seed_groups import (
     NEVER_RANKED,
     NOT_RANKED,
@@ -38,6 +36,7 @@ _ABOUT_PERSON = (
     "The row another person is a reference against the others, so it has one reference fewer than other rows. "
     "These have as few, averaged, with score.references=jackknife."
 )
+_LENGTHS_APART = 1.5  # ratio of the longest outputs to the shortest, above which lengths differ
 _MOST_IN_SET = 10  # most systems that are all named
 
 
@@ -69,7 +68,7 @@ def footnotes(comparable: ComparableRows, columns: Set[str], part: str = "f") ->
         _describe_ranking(runs),
         describe_budget(runs),
         describe_unlearned(rows),
-        describe_length_order(comparable, part) or describe_lengths(rows, part),
+        describe_lengths(rows, part),
         describe_equal(rows),
         *_about_outputs(runs),
     ]
@@ -252,26 +251,13 @@ def describe_lengths(rows: Sequence[SeedGroup], part: str = "f") -> str:
     for row in rows:
         known = [length_ratio(run) for run in row.runs] if row.ranked else []
         ratios |= {ratio: row.label for ratio in known if ratio}
-    if not ratios or max(ratios) <= LENGTHS_APART * min(ratios):
+    if not ratios or max(ratios) <= _LENGTHS_APART * min(ratios):
         return ""
     shortest, longest = min(ratios), max(ratios)
     return (
         f"Lengths differ: outputs have {shortest:.2f} ({ratios[shortest]}) to {longest:.2f} "
         f"({ratios[longest]}) times the words of the references. F1 may then rank by length: "
         "see precision and recall (rouge1_p, rouge1_r, … in the CSV)."
-    )
-
-
-def describe_length_order(comparable: ComparableRows, part: str = "f") -> str:
-    """Return a line if the order of the ranked rows is shown to follow the length of their outputs."""
-    order = comparable.length_order
-    if order is None or part != "f":
-        return ""
-    score = heading_of(comparable.rows[0].first.evaluation.ranked_by)
-    return (
-        f"The order of the systems follows the length of their outputs: rank correlation of words and {score} "
-        f"{order.mean:.2f} ({order.low:.2f} to {order.high:.2f} over examples). "
-        "See precision and recall: --columns lengths."
     )
 
 

@@ -199,3 +199,11 @@ def test_one_row_for_each_run(root: str, run_command: Command) -> None:
         )
         rows = [line.split()[:3] for line in table.splitlines() if line[:1].isdigit()]
         assert rows == expected
+
+
+def test_lengths_are_a_group_of_columns() -> None:
+    """--columns lengths means words, precision and recall; --columns help lists it."""
+    columns = columns_of([record("lead", 30)])
+    names = [column.name for column in choose_columns(["rouge1", "lengths"], columns)]
+    assert names == ["rouge1", "length", "rouge1_p", "rouge1_r"]
+    assert "lengths: with R-1 precision and recall" in list_columns(columns)
