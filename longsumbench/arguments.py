@@ -21,7 +21,10 @@ def public_function(function: Callable[_P, _R]) -> Callable[_P, _R]:
 
     @wraps(function)
     def checked(*args: _P.args, **kwargs: _P.kwargs) -> _R:
-        bound = described.bind(*args, **kwargs)
+        try:
+            bound = described.bind(*args, **kwargs)
+        except TypeError as error:
+            raise TypeError(f"{function.__name__}: {error}") from None
         for name, value in bound.arguments.items():
             parameter = described.parameters[name]
             if get_args(parameter.annotation) == (str,):

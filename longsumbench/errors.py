@@ -50,8 +50,8 @@ class SuiteError(Exception):
     exit_code = 1
 
     def __str__(self) -> str:
-        """Return the message without secrets."""
-        return redact(super().__str__())
+        """Return the message without secrets, and with escapes for half characters, which cannot be printed."""
+        return redact(super().__str__()).encode(errors="backslashreplace").decode()
 
 
 class PointsFailed(SuiteError):
@@ -184,7 +184,6 @@ def _as_impossible_path(error: BaseException) -> UsageError | None:
         return UsageError("a path has the character NUL, which no file name can have; correct it")
     if isinstance(error, UnicodeEncodeError) and "surrogates" in error.reason:
         around = error.object[max(0, error.start - 60) : error.end + 20]
-        around = around.encode(errors="backslashreplace").decode()
         return UsageError(
             f"half a character (a lone surrogate) in '{around}'; correct the text, or if it is a name that is not UTF-8,"
             " rename the file or the folder"

@@ -8,6 +8,7 @@ import re
 import sys
 from collections.abc import Callable
 from inspect import signature
+from operator import attrgetter
 from types import CellType, CodeType, FunctionType, MethodType, ModuleType
 from typing import Any
 
@@ -87,7 +88,7 @@ class _Hasher(NumpyHasher):
         super().save(value)
 
     def reducer_override(self, value: Any) -> Any:
-        if isinstance(value, FunctionType | type) and not _is_installed(value.__module__):
+        if isinstance(value, FunctionType | type) and not _is_stored_by_name(value):
             self.reached.append(value)
             return str, (value.__qualname__, len(self.reached))
         content = _list_content(value)
@@ -101,6 +102,16 @@ def _hash_value(value: object) -> str:
     for code in hasher.reached:  # it grows; recursion would be too deep
         hasher.dump(_list_code(code))
     return str(hasher.hash(None))
+
+
+def _is_stored_by_name(value: Any) -> bool:
+    """Return True for functions and classes of installed packages, but not for those that a function there makes."""
+    if not _is_installed(value.__module__):
+        return False
+    try:
+        return attrgetter(value.__qualname__)(sys.modules[value.__module__]) is value
+    except AttributeError:
+        return False
 
 
 def _is_installed(module: str) -> bool:
@@ -163,5 +174,6 @@ def _list_content(value: Any) -> list[Any] | None:
         return [getattr(value, name, None) for name in _WRAPPED]
     torch = sys.modules.get("torch")
     if torch and isinstance(value, torch.Tensor):
-        return [value.dtype, value.detach().cpu().double().numpy()]
+        numbers = value.detach().cpu().flatten()
+        return [value.dtype, value.shape, numbers.view(torch.uint8).numpy()]
     return None

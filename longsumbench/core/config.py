@@ -194,6 +194,7 @@ def _check_values(
     schema: type, values: Mapping[str, Any], prefix: str, groups: Mapping[str, Any]
 ) -> dict[str, Any]:
     hints, bounds = get_type_hints(schema), bounds_of(schema)
+    defaults = defaults_of(schema)
     types = {item.name: hints[item.name] for item in fields(schema) if item.name not in groups}
     for key in values:
         if key not in types:
@@ -209,10 +210,9 @@ def _check_values(
         if values[key] == "???":
             raise UsageError(f"{prefix}{key} has no default: set it")
         if values[key] == "None":
-            raise UsageError(
-                f"{prefix}{key}=None would be a text: write {prefix}{key}=null, or leave it out"
-            )
-    defaults = defaults_of(schema)
+            has_null = type(None) in get_args(types[key]) or defaults.get(key) == ""
+            advice = f"write {prefix}{key}=null, or leave it out" if has_null else "leave it out"
+            raise UsageError(f"{prefix}{key}=None would be a text: {advice}")
     checked = OmegaConf.structured(schema)
     # Of a frozen dataclass.
     OmegaConf.set_readonly(checked, False)

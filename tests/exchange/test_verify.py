@@ -329,7 +329,9 @@ def test_every_field_of_a_record_is_compared(work: Path, monkeypatch: pytest.Mon
         if not problems:
             passed.append(change)
     assert [change for change in passed if not NOT_SHOWN.match(change.rpartition(" ")[0])] == []
-    assert not [change for change in passed if change.endswith("missing")]
+    # Lists and mappings without a schema may lack entries
+    free = ("command.", "environment.packages.", "texts.more.")
+    assert all(change.startswith(free) for change in passed if change.endswith("missing"))
 
 
 def problems_of(typed: Typed, *words: object) -> list[str]:

@@ -259,6 +259,7 @@ codes = [
     "def f(text):\\n def g(): return g, @@\\n return g",
     "def make(end): return lambda text: end\\nf = make(@@)",
     "f = str.upper if @@ == 'one' else str.lower",
+    "from typing import NamedTuple\\nclass C(NamedTuple):\\n end: str\\nf = lambda text, c=C(@@): c.end",
 ]
 pairs = [pair(code) for code in codes]
 pairs += [[lambda text: text[:9], lambda text: text[-9:]], [Held(1), Held(2)]]
