@@ -48,7 +48,9 @@ class RequestCache:
             with closing(sqlite3.connect(self.path, timeout=_LONGEST_WAIT)) as database, database:
                 yield database
         except sqlite3.Error as error:
+            advice = "delete the file, which is damaged"
+            if isinstance(error, sqlite3.OperationalError):
+                advice = "let its folder exist, have space and be writable, then run the same command again"
             raise EnvironmentProblem(
-                f"{self.path}: the request cache cannot be used ({error}): delete the file, or choose another folder"
-                " by the environment variable LONGSUMBENCH_CACHE"
+                f"{self.path}: answers cannot be stored ({error}): {advice}"
             ) from error
