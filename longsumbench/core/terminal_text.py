@@ -2,12 +2,12 @@ r"""Control codes of terminals in outputs: what a screen shows is what counts.
 
     "loading\rA plan.\x1b[1m Agreed.\x1b[0m"  --remove_control_codes-->  "A plan. Agreed."
 
-Programs write them for spinners, colours and the wrap of words. Moves to other lines have no effect.
+Programs write them for spinners, colours and the wrap of words. Moves by several lines have no effect.
 """
 
 import logging
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from typing import Any
 
 from longsumbench.formatting import format_count
@@ -15,9 +15,14 @@ from longsumbench.formatting import format_count
 _log = logging.getLogger(__name__)
 
 # What is replaced, in this order, by what.
-_REPLACED = (
+_REPLACED: tuple[tuple[str, str | Callable[[re.Match[str]], str]], ...] = (
     # The short form of an escape; texts in a wrong encoding have the same character.
     (r"\x9b(?=[0-?]+[@-~]|[mK])", "\x1b["),
+    # A screen that is cleared, or a second screen that is left, before other text.
+    (r"(?s)\A.*\x1b(?:c|\[[23]J|\[\?(?:47|1049)l)(?=(?:\x1b\[H)?[^\x1b]*\w)", ""),
+    # What is erased when the cursor is back where its place was stored, or on the line before.
+    (r"\x1b(?:7|\[s)[^\x1b]*\x1b(?:8|\[u)", ""),
+    (r"(?<![^\n])[^\n]*\n[^\n]*\x1b\[1?[AF](?=\r|\x1b\[(?:[02]?K|0?J|[01]?G))", ""),
     # Links and titles; colours and modes; fonts; codes that show nothing.
     (
         r"\x1b[]PX^_][^\x07\x1b]*(?:\x07|\x1b\\)?|\x1b\[[0-?]*[hlm]|\x1b[ -/]+[0-~]|[\x00-\x07\x0e-\x1a\x7f]",
@@ -25,10 +30,11 @@ _REPLACED = (
     ),
     # Half a word at the end of a line, which is erased and written again on the next one.
     (r"(?<!\S)\S*\x1b\[\d*D\x1b\[0?K\r?\n", ""),
-    # Back to the beginning of the line, and what is overwritten there; back by one character.
-    (r"\x1b\[(?:1?G|2K)", "\r"),
+    # Back to the beginning of the line, and what is overwritten there; back by some characters.
+    (r"\x1b\[(?:[01]?G|2K)", "\r"),
     (r"(?<![^\n])[^\n]*\r(?=[^\r\n])", ""),
-    (r"[^\n\b]\x08", ""),
+    (r"\x1b\[(\d{0,3})D", lambda move: "\b" * int(move[1] or 1)),
+    (r"(?<![^\n\b])([^\n\b]*)(\x08+)", lambda back: back[1][: -len(back[2])]),
     (r"\x1b\[\d*C", " "),
     (r"\x1b\[[0-?]*[ -/]*[@-~]|\x1b.?|\x08", ""),
 )

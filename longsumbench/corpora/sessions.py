@@ -183,13 +183,19 @@ def _messages_in(row: Row, left_out: Counter[str]) -> list[Row]:
     if "mapping" in row:
         return _current_path(row, left_out)
     if "messages" in row:
-        return fields.objects_in(row, "messages")
+        return [*map(_as_message, fields.objects_in(row, "messages"))]
     if row.get("type") in ("user", "assistant") and "role" not in row:
         return [fields.object_in(row, "message")]
     if row.get("type") == "response_item":
         row = fields.object_in(row, "payload")
-    # Codex's calls and results
-    return [row] if "role" in row else [{"role": "assistant", "content": [row]}]
+    return [_as_message(row)]
+
+
+def _as_message(item: Row) -> Row:
+    """Return a message, also of an item without a role: a call or a result of Codex or OpenAI's responses."""
+    return (
+        item if "role" in item or "type" not in item else {"role": "assistant", "content": [item]}
+    )
 
 
 def _current_path(row: Row, left_out: Counter[str]) -> list[Row]:

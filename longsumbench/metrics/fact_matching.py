@@ -98,16 +98,17 @@ _DENYING = (
     r"\b(?:fail|reject|refus|declin|den(?:y|ie)|abandon|cancel|scrap|skip|veto(?:e|ing)|oppos(?!ite)|objected|withdr[ae]w"
     r"|withh[eo]ld|block(?!s? of)|prohibit|forb[ia]d|revok|revers|rescind|repeal|annul|overturn|retract|shelv|suspend"
     r"|fr[eo]e?z|drop(?:s|p|\b)|ditch|nixed|axed|quash|thwart|derail|stalled|bann|barred|lack|miss(?:ed|es|ing)|dismiss"
-    r"|disapprov|disallow|disagree|resist(?:ed|s\b)|refrain|resign|quit\b|strik|struck|cuts?\b(?! to| by)"
+    r"|defeat|disapprov|disallow|disagree|resist(?:ed|s\b)|refrain|resign|quit\b|strik|struck|cuts?\b(?! to| by)"
     r"|(?:postpon|delayed|deferr?)\w*\b(?! (?:to|until|till)\b)"
     r"|(?:stop|halt|prevent|remov)(?!\w*(?: the| all| its| any)* (?:error|leak|crash|timeout|problem|issue|bug))"
     # verbs with a particle
-    r"|(?:g[ai]v\w* up|turn\w* down|rul\w* out|call\w* off|put\w* (?:off|on (?:hold|ice))|pull\w* out|(?:vot|sho)\w* down"
+    r"|(?:g[ai]v\w* up|rul\w* out|call\w*(?: [^\s,;]+){0,6} off|put\w* (?:off|on (?:hold|ice))|pull\w* out"
+    r"|(?:turn|vot|shot)\w*(?: [^\s,;]+){0,6} down"
     r"|thr[eo]w\w* out|back\w* (?:out|away)|f[ae]ll\w* (?:short|through)|step\w* down|lost (?:the|out)|replaced by"
     r"|(?:left|leaves|leaving) (?:the|as|his|her|its)|(?:left|go\w*|went|do|did|remain\w*) without"
     # expressions
-    r"|(?:vot\w*|decid\w*|rul\w*|argu\w*|was|were|is|are) against|decided not|vot\w* no|sa(?:id|ys?) no|would not hear"
-    r"|in vain|yet to|former (?:chair|director|head|leader|owner))\b)"
+    r"|(?:vot\w*|decid\w*|rul\w*|argu\w*|turn\w*|was|were|is|are) against|decided (?:not|otherwise)|vot\w* no"
+    r"|sa(?:id|ys?) no|would not hear|in vain|yet to|former (?:chair|director|head|leader|owner))\b)"
 )
 # They deny what follows alone
 _BUT_NOT = r"\b(?:rather than|instead of|in place of|as opposed to|let alone|contrary to|unlike|and not?|not (?=\d))"
@@ -122,8 +123,9 @@ _REPHRASED = {
     r"(?: to (?=[^;().\d]{0,20}\d)|(?=[.,;)](?:\s|$)|$))": r"\1, not \2, ",
     # "Ada Berg replaced Jo Holm"
     r"\b(?:replace|succeed)(?:s|d|ed) ((?:[A-Z][\w.]* ?)+)": r", not \1, ",
-    # Abbreviations that would end a sentence
+    # Abbreviations and days that would end a sentence
     r"(?i)\b(mio|mrd|mn|mln|bn|fr)\.(?=\s(?:eur|us|dollar|pound|fran|chf|[\d€$£]))": r"\1",
+    rf"(?i)(\b\d\d?)\.(?=\s{_MONTH})": r"\1",
 }
 # What denies, too, if the source does
 _FAILURE = re.compile(
@@ -132,16 +134,16 @@ _FAILURE = re.compile(
     r"|remain|still|continu|collaps|defeat|los[et]s? (?:the|its|their)|broke)"
 )
 _SUCCESS = re.compile(
-    r"(?i)\b(?:pass|approv|accept|adopt|renew|exten[ds]|prolong|sign|complet|finali[sz]|(?:went|go\w*) ahead|succe|grant"
-    r"|receiv|obtain|got\b|gets?\b|w[io]n|help|fix|solv|resolv|cure|vanish|disappear|keep|kept|carried|green light|satisf"
-    r"|work|solution|stop|remov|prevent|improv|chang|eliminat|us(?:es?|ed|ing)\b|faster|voted for)"
+    r"(?i)\b(?:pass|approv|accept|adopt|renew|exten[ds]|prolong|sign|complet|finali[sz]|(?:went|go\w*) (?:ahead|through)"
+    r"|succe|grant|receiv|obtain|got\b|gets?\b|w[io]n|help|fix|solv|resolv|cure|vanish|disappear|keep|kept|carried"
+    r"|green light|satisf|work|solution|stop|remov|prevent|improv|chang|eliminat|us(?:es?|ed|ing)\b|faster|voted for)"
 )
 # What a later answer has replaced
 _SUPERSEDED = re.compile(
     r"(?i)\b(?:earlier|previous|original|initial|former|first|once|wrong|mistake|incorrect|error)"
 )
 _CLAUSE_END = re.compile(
-    r"(?i)[.;:,](?=\s)|[—–()]|\b(?:but|although|though|while|whereas|because|who|which|after(?= \w+ing\b)"
+    r"(?i)[.;:,](?=\s(?!(?:19|20)\d\d\b))|[—–()]|\b(?:but|although|though|while|whereas|because|who|which|after(?= \w+ing\b)"
     rf"|and(?= [a-z]+ed\b))\b|(?={_BUT_NOT}|\b(?:now|previously|originally)\b)"
 )
 # The end of what has a subject and a value
@@ -153,7 +155,7 @@ _LATER_DENIAL = (
     rf"\W*(?:(?:{_REFERENCE}|they|and|yet|then|later|however|finally|eventually|ultimately|soon|was|were|is|has|been|got)"
     rf"\W+)+(?:{_DENYING}|defeat|collaps|(?:did )?not (?:pass|approv|accept|adopt|agree|happen))"
     rf"|\D*{_DENYING}\w*(?: of| to)? {_REFERENCE}\W*$"
-    r"|\W*(?:reject|refus|veto|sa(?:id|ys?) no|vot\w* no|in vain)\w*\W*$"
+    r"|\W*(?:reject|refus|veto|sa(?:id|ys?) no|vot\w* no|in vain|decided otherwise)\w*\W*$"
 )
 _DENIES_BEFORE = re.compile(f"(?i){_LATER_DENIAL}")
 # The beginning of a sentence whose subject is in the one before
@@ -244,7 +246,8 @@ def _is_misattributed(passage: str, values: Sequence[FactPart], fact: PlantedFac
     if fact.subject.kind != "name":
         return False
     for clause in _CLAUSE_END.split(passage):
-        if _EXCLUDES.match(clause) and _has_part(clause, fact.subject):
+        is_excluded = _EXCLUDES.match(clause) and _has_part(clause, fact.subject)
+        if is_excluded and not _has_foreign_value(clause, "name", fact):
             return True
     statements = _STATEMENT_END.split(passage)
     about = [text for text in statements if _has_part(text, fact.subject)]

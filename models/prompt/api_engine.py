@@ -55,11 +55,13 @@ _LARGEST_REPLY = 2**23  # bytes
 _WHOLE_PROMPT = 0.8
 _LONGEST_QUOTE = 300  # characters of what a server said
 _WEB_PAGE = re.compile(r"\s*<(?!key>)")
-# A limit of requests per minute names lengths, too.
+# A limit of requests per minute, or of a queue, names lengths, too.
 _TOO_LONG = re.compile(
-    r"(?!.*(?:rate.?limit|per.min|quota|try again)).*?"
-    r"(?:context.{0,20}(?:length|size|window)|(?:prompt|input|message|request).{0,40}too (?:long|large)"
-    r"|too many (?:input |prompt )?tokens|maximum.{0,40}(?:length|tokens)|tokens.{0,40}must be <)",
+    r".*tokens must be reduced"
+    r"|(?!.*(?:rate.?limit|per.(?:second|min|hour|day)|quota|try again (?:in|later)|queue|overloaded)).*?"
+    r"(?:context.{0,20}(?:length|size|window|limit)|(?:prompt|input|message|request).{0,40}too (?:long|large)"
+    r"|too many (?:input |prompt )?tokens|maximum.{0,20}(?:model length|number of.{0,20}tokens)|inputs\b.{0,30}tokens"
+    r"|exceed.{0,20}context|tokens.{0,40}must be <|input length should|max_model_len|n_ctx)",
     re.IGNORECASE | re.DOTALL,
 )
 # Settings of `decode` that the API does not have.

@@ -3,6 +3,7 @@
 from typing import Any
 
 import pytest
+from support.waiting import assert_linear
 
 import longsumbench
 from longsumbench.core.terminal_text import remove_control_codes
@@ -16,6 +17,10 @@ SHOWN = {
     "a line that is overwritten": "reading 10%\rreading 99%\rA good plan.\x1b[K",
     "a spinner": "|\b/\b-\b\x1b[2K\x1b[1GA good plan.",
     "half a word at the end of a line": "A goo\x1b[3D\x1b[K\ngood plan.",
+    "a cleared screen": "reading\nwriting\x1b[2J\x1b[HA good plan.",
+    "a stored place": "\x1b7reading\x1b8\x1b[KA good plan.",
+    "a line up": "reading\n\x1b[1A\x1b[2KA good plan.",
+    "some characters back": "A bad\b\b\bgood wish\x1b[4D\x1b[Kplan.",
     "forward": "A\x1b[1Cgood\x1b[Cplan.",
 }
 
@@ -35,6 +40,12 @@ def test_other_texts_stay(text: str, log_lines: list[str]) -> None:
     outputs: list[tuple[str, Any]] = [("a", text), ("b", (text,))]
     assert [*remove_control_codes(outputs)] == [text, (text,)]
     assert log_lines == []
+
+
+@pytest.mark.parametrize("run", ["\x1b[A", "a\b", "\x1b[2J", "\x1b7a", "a\n", "\r"])
+def test_long_runs_take_linear_time(run: str) -> None:
+    """Outputs of programs can be hostile."""
+    assert_linear(lambda length: [*remove_control_codes([("a", run * length)])], 10_000)
 
 
 def test_scores_are_those_of_the_screen() -> None:

@@ -48,6 +48,9 @@ OPENAI = r"""{"messages": [
 FUNCTION = r"""{"messages": [{"role": "assistant", "content": null, "refusal": "No.", "tool_calls": null,
   "function_call": {"name": "add", "arguments": "{}"}}, {"role": "function", "content": "3"}]}
 """
+RESPONSES = """\
+{"messages": [{"type": "function_call", "name": "sh", "arguments": "ls"}, {"type": "function_call_output", "output": "b"}]}
+"""
 CODEX = """{"id": "s", "instructions": null}
 {"type": "response_item", "payload": {"type": "message", "role": "user", "content": [{"type": "input_text", "text": "a"}]}}
 {"type": "response_item", "payload": {"type": "reasoning", "summary": []}}
@@ -110,6 +113,7 @@ def test_formats_of_a_log_by_hand(tmp_path: Path, stages: ArtifactCache) -> None
                 ("tool", (("b",),)),
             ],
         ),
+        (RESPONSES, [("assistant", (("sh: ls",),)), ("tool", (("b",),))]),
         (OPENAI, [("assistant", (('add: {"a": 1',),)), ("tool", (("3",), ("4",)))]),
         (CHATGPT, [("user", (("a",),)), ("tool", (("42",),))]),
     ],

@@ -31,7 +31,7 @@ EQUAL = {  # forms of one value
     "number: 17 ships": "seventeen ships|17 ships",
     "number: 4,831": "4 831|4’831|4'831|4.831|about 4,800|~5000|over 4,800|nearly 4,900|4.8k",
     "date: 14 March": "March 14|March 14th|the 14th of March|14 Mar.|2023-03-14|14/03/2023|03/14/2023"
-    "|14.3.|14.03.|14-Mar-23|14 Mar '22|2023/03/14",
+    "|14.3.|14.03.|14. March|14-Mar-23|14 Mar '22|2023/03/14",
     "date: 1 October": "1st of October|first of October|October the first",
     "date: 14 March 2023": "14 March|March 14, 2023|2023-03-14|14.03.2023|14/03/23",
     "name: Ms Ingrid Ostvang": "Ingrid Ostvang|INGRID OSTVANG|Ostvang|Ms Ostvang|Minister Ostvang|Ingrid Ostvang's",
@@ -43,7 +43,7 @@ OTHER = {
     "amount: 3.4 million euros": "3.4 billion euros|3.5 million euros|3.4 million dollars|3.4 thousand euros",
     "number: 17 ships": "7 ships|170 ships|1.7 ships",
     "number: 4,831": "about 4,900|over 4,900|nearly 4,800|4,831,000",
-    "date: 14 March 2023": "14 March 2022|15 March 2023|14 May 2023|4 March 2023|14 March ’22|14.4.23",
+    "date: 14 March 2023": "14 March 2022|15 March 2023|14 May 2023|4 March 2023|March 14, 2008|14 March ’22|14.4.23",
     "name: Ms Ingrid Ostvang": "Ingrid Selberg|Marta Ostvang",
     "file: config/limits-eu.toml": "limits-us.toml|limits-eu.toml.bak",
 }
@@ -119,6 +119,13 @@ def test_dates_in_all_formats() -> None:
         (DECISION, "€3.4m for Halvorsen on 14 March was proposed. The motion was rejected.", WRONG),
         (DECISION, "Nobody opposed €3.4m for Halvorsen on 14 March.", RIGHT),
         (DECISION, "Torwick, not Halvorsen, got €3.4m on 14 March.", WRONG),
+        (DECISION, "Members turned €3.4m on 14 March for Halvorsen down.", WRONG),
+        (
+            DECISION,
+            "€3.4m for Halvorsen on 14 March was a plan, but they decided otherwise.",
+            WRONG,
+        ),
+        (NAME, "Ingrid Ostvang rather than Marta Selberg designed Korheim.", RIGHT),
         (NUMBER, "Brenmark counted two 500-acre farms and 4127 households.", RIGHT),
         (NUMBER, "Brenmark counted 812 households and Torwick 4127.", WRONG),
         (NUMBER, "Brenmark:\n- 4127 households", RIGHT),

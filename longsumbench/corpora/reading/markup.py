@@ -14,7 +14,7 @@ _TAGS = (
 _ENTITIES = r"[lg]t|amp|quot|apos|nbsp|shy|hellip|[mn]dash|[lr][sd]quo|[a-z](?:acute|grave|uml|circ|cedil|tilde)"
 # after a mark of an end also before a small letter, except in the names of LaTeX
 _ESCAPES = (
-    r"\\n\\n|\\r\\n|\\u00[\da-fA-F]{2}|\\n(?:(?<=\w\\n)|(?<=\w.\\n))(?:[\s\dA-Z*•-]|\Z)"
+    r"\\n\\n|\\r\\n|\\u[\da-fA-F]{4}|\\n(?:(?<=\w\\n)|(?<=\w.\\n))(?:[\s\dA-Z*•-]|\Z)"
     r"|\\n(?<=\w[.!?。！？]\\n)(?!onumber|oindent|ew|abla|eq)\w"
 )
 _MARKS = {
@@ -23,7 +23,9 @@ _MARKS = {
         rf"</?(?:{_TAGS})(?:\s[^<>]*)?/?>|&(?:{_ENTITIES}|#\d+|#x[\da-f]+);", re.IGNORECASE
     ),
     "soft hyphens": re.compile("\u00ad"),
-    "pieces of words as ##ing or sum@@": re.compile(r" ##(?<=\w ##)\w|@@ (?<=\w@@ )\w|▁[^\W\d]"),
+    "pieces of words as ##ing or sum@@": re.compile(
+        r" ##(?<=\w ##)\w|@@ (?<=\w@@ )\w|▁[^\W\d]|Ġ\w+ Ġ"
+    ),
 }
 
 

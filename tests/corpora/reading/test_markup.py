@@ -18,6 +18,7 @@ from longsumbench.corpora.reading.markup import describe_marks, marks_in
         (r"they met on monday.\nit rained.", "line breaks"),
         (r"Aims\n\nTo measure\n- wind\r\n- rain", "line breaks"),
         (r"a caf\u00e9 in town", "line breaks"),
+        (r"\u4f1a\u8bae", "line breaks"),
         ("<p>They met.</p>", "tags"),
         ('See <a href="x">here</a>.<BR/>', "tags"),
         ("Profit &amp; loss, caf&eacute;, &#8217;s", "tags"),
@@ -25,6 +26,7 @@ from longsumbench.corpora.reading.markup import describe_marks, marks_in
         ("the sing ##ing bird", "pieces"),
         ("the sum@@ mary", "pieces"),
         ("▁The ▁committee", "pieces"),
+        ("ĠThe Ġcommittee", "pieces"),
     ],
 )
 def test_marks_are_seen(text: str, kind: str) -> None:

@@ -357,6 +357,9 @@ TOO_LONG = {
     "prompt is too long: 200348 tokens > 200000 maximum": 429,
     "Requested token count exceeds the model's maximum context length of 4096 tokens.": 404,
     "The input token count (9000) exceeds the maximum number of tokens allowed (4096).": 200,
+    "Request too large, tokens per min: Limit 300. The input or output tokens must be reduced.": 429,
+    "input length and max_tokens exceed context limit: 190000 + 20000 > 200000": 400,
+    "`inputs` must have less than 1024 tokens. Given: 3000": 422,
 }
 
 
@@ -369,9 +372,16 @@ def test_a_prompt_that_is_too_long_is_known_by_its_words(words: str) -> None:
     assert "same command" not in str(error)
 
 
-def test_a_limit_of_tokens_per_minute_passes() -> None:
+@pytest.mark.parametrize(
+    "words",
+    [
+        "Rate limit reached: reduce the prompt length or the maximum tokens",
+        "The model is overloaded: maximum length of the queue of input tokens",
+    ],
+)
+def test_a_limit_of_a_busy_server_passes(words: str) -> None:
     """It names lengths, too, and is asked again."""
-    busy = (429, "Rate limit reached: reduce the prompt length or the maximum tokens, or try again")
+    busy = (429, words)
     with api_server(fault=lambda number: None if number else busy) as server:
         assert texts(ask(open_api(server.base_url), [0])) == ["text 0"]
 
