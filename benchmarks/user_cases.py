@@ -391,12 +391,12 @@ def check_verify(folder: Path) -> Iterator[Outcome]:
 
 def check_scores(folder: Path) -> Iterator[Outcome]:
     """Check what `score` makes of pandas, of one example, and a folder of texts of its other files."""
-    first = pd.Series({"a": "the cat sat on the mat", "b": "stocks fell on monday"})
+    first: Any = pd.Series({"a": "the cat sat on the mat", "b": "stocks fell on monday"})
     second = first[::-1]
     yield Outcome(
         "series.py: Series by their ids", 100.0, _f1_of(lambda: longsumbench.score(first, second))
     )
-    frame = pd.DataFrame({"prediction": first})
+    frame: Any = pd.DataFrame({"prediction": first})
     yield Outcome(
         "series.py: a frame is refused",
         "UsageError",

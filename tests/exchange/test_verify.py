@@ -5,7 +5,7 @@ import io
 import json
 import re
 import shutil
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from copy import deepcopy
 from pathlib import Path
 from typing import Any
@@ -312,11 +312,13 @@ def test_every_field_of_a_record_is_compared(work: Path, monkeypatch: pytest.Mon
     # What does not depend on the record is computed once
     scored: list[Any] = []
 
-    def score_once(*arguments: Any) -> Any:
+    def score_once(
+        config: Any, texts: Any, report: Any, outputs: Sequence[Any], folder: Path
+    ) -> Any:
         if not scored:
-            scored.append(score_run(*arguments[:-1], work))
+            scored.append(score_run(config, texts, report, outputs, work))
         for table in work.glob("scores*.csv"):
-            shutil.copy(table, arguments[-1])
+            shutil.copy(table, folder)
         return scored[0]
 
     record = read_json(run / "record.json")

@@ -369,7 +369,8 @@ def test_a_scatter_by_hand() -> None:
 
     scatter = plot(100, 10, 1)
     assert scatter is not None
-    assert [(point.place, point.x, point.y) for point in scatter.points] == [
+    points: list[object] = [(point.place, point.x, point.y) for point in scatter.points]
+    assert points == [
         (1, pytest.approx(336), 24),
         (2, pytest.approx(180), 110),
         (3, pytest.approx(24), 196),

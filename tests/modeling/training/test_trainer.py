@@ -9,7 +9,6 @@ from transformers import PreTrainedModel
 
 from longsumbench.cache.artifacts import ArtifactCache
 from longsumbench.core import Recipe
-from longsumbench.core.bounds import bounds_of
 from longsumbench.modeling.nn.unit_encoder import PIECE_TOKENS
 from longsumbench.modeling.training import trainer
 from longsumbench.modeling.training.optimization import learning_rate, recompute_activations
@@ -35,7 +34,9 @@ def test_hand_worked_schedules(
     assert rates == pytest.approx(expected)
 
 
-@pytest.mark.parametrize("schedule", bounds_of(Recipe)["schedule"].names)
+@pytest.mark.parametrize(
+    "schedule", ["pagesum", "noam", "sqrt_decay", "linear", "hold", "constant"]
+)
 def test_a_single_step_trains(schedule: str) -> None:
     """Its rate is above 0, with any warm-up."""
     for warmup in (0, 1, 10):

@@ -76,7 +76,7 @@ def test_the_type_of_the_weights_is_a_setting(file: Path) -> None:
 def test_answers_end_at_all_ends_that_the_file_names(twin: Path, tmp_path: Path) -> None:
     """Next to the end of a text there is that of a turn, which transformers does not read; and that of the template."""
     path = tmp_path / "model.gguf"
-    ends = {"tokenizer__ggml__eos_token_id": 5, "tokenizer__ggml__eot_token_id": 7}
+    ends: dict[str, Any] = {"tokenizer__ggml__eos_token_id": 5, "tokenizer__ggml__eot_token_id": 7}
     write_gguf(path, twin.with_suffix(""), **ends)
     assert engine(path).ends == [5, 7, 2]
 

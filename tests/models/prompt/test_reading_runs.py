@@ -17,7 +17,7 @@ from longsumbench.models.prompt.prompts import read_prompt
 from longsumbench.models.prompt.system import PromptSystem
 from longsumbench.models.prompt.transformers_engine import TransformersEngine
 from longsumbench.runs.evidence import write_evidence
-from longsumbench.runs.pipeline import _total_ledger
+from longsumbench.runs.pipeline import total_ledger
 
 pytestmark = pytest.mark.usefixtures("empty_cache")
 SERVED = ("beginning", "ending", "ends", "whole", "select", "segments", "stages", "refine")
@@ -97,7 +97,7 @@ def test_a_server_is_asked_what_the_reading_asks(reading: str, failed: str, tmp_
             assert part is not None
             assert short is not None
             scored = [whole, short] if failed == "leave_out" else [whole, part.unread(), short]
-            ledger = _total_ledger(summaries, False, decoding).source
+            ledger = total_ledger(summaries, False, decoding).source
             assert ledger == total_truncation(scored)
             assert part.unread().tokens_seen == part.unread().words_seen == 0
             if system.config.capabilities.keeps_evidence:

@@ -20,7 +20,7 @@ pytestmark = [
     pytest.mark.filterwarnings("ignore::UserWarning:peft"),  # of layers that share weights
 ]
 TEST = [example(number) for number in range(3)]
-LORA = {"target_modules": ["q_proj", "v_proj", "fc1"]}
+LORA: dict[str, Any] = {"target_modules": ["q_proj", "v_proj", "fc1"]}
 # Embeddings of both stacks and the output layer share their weights.
 ADAPTERS: dict[str, dict[str, Any]] = {
     "plain": LORA,
