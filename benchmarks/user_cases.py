@@ -355,12 +355,11 @@ def check_functions(folder: Path) -> Iterator[Outcome]:
     def lead_five(text: str) -> str:
         return ". ".join(text.split(". ")[:5])
 
-    words = [
-        longsumbench.run(
-            model=function, results_dir="functions", **options
-        ).evaluation.outputs.words
-        for function in (lead, lead_five)
-    ]
+    words = []
+    for function in (lead, lead_five):
+        run = longsumbench.run(model=function, results_dir="functions", **options)
+        assert run.evaluation.outputs is not None
+        words.append(run.evaluation.outputs.words)
     yield Outcome("functions: a default stays", words[1], words[0])
     tool = Path("tool.py")
     code = "import sys\nopen(__file__, 'a').write('# edited\\n')\nprint(sys.stdin.read()[:200])\n"
