@@ -110,14 +110,12 @@ _STATS_ARGUMENTS = (
 def _execute_stats(options: Namespace) -> None:
     from longsumbench.analysis.dataset.report import DatasetReport
     from longsumbench.analysis.plan import asks_for_ranking, stats
-    from longsumbench.files import writable_folder, write_atomically
+    from longsumbench.files import write_atomically
 
     if options.output and asks_for_ranking(options.overrides):
         raise UsageError("--output cannot be combined with rank=: write the numbers with --csv")
     table = output_file(options.csv, "--csv")
-    folder = (
-        writable_folder(Path(options.output).expanduser(), "--output") if options.output else None
-    )
+    folder = output_folder(options.output, Path()) if options.output else None
     report = stats(options.overrides)
     if table is not None:
         write_atomically(table, report.csv())

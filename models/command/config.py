@@ -39,6 +39,7 @@ class _ForeignConfig(SystemConfig):
         decides="nothing",
     )
 
+    version = 2
     decided_by = frozenset({"decode"})  # `decode.failed`
     capabilities = Capabilities(reads_layout=True)
 

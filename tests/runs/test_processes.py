@@ -2,6 +2,7 @@
 
 import json
 import os
+import re
 import signal
 import socket
 import subprocess
@@ -156,7 +157,9 @@ def test_the_first_process_alone_speaks(by_two: tuple[Path, str, str]) -> None:
         for line in told_in(err)
         if line and "OMP_NUM_THREADS" not in line and "***" not in line
     ]
-    assert [line for line in said if "already finished" not in line] == []
+    # What so small a network writes may look like pieces of words
+    known = re.compile("already finished|pieces of words")
+    assert [line for line in said if not known.search(line)] == []
     assert not list(results.rglob("*.part*"))
     assert not list((results.parent / "cache").rglob("*.partial"))
 

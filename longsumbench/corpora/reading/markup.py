@@ -47,4 +47,4 @@ def describe_marks(
         if len(ids) >= _SHARE * total:
             clauses.append(f"{kind} in {len(ids):,} of {total:,} {side} (e.g. {ids[0]!r})")
     if clauses:
-        yield f"{', '.join(clauses)}: models read them and scores count them; correct the texts"
+        yield f"{', '.join(clauses)}: they are read and scored as text; remove what is not meant"

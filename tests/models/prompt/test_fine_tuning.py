@@ -342,7 +342,7 @@ def test_activations_that_are_computed_again_have_the_same_gradients(folder: Pat
 
 
 REFUSED: dict[str, dict[str, Any]] = {
-    r"lora_rank=2 is a setting of model\.engine=transformers": {"engine": "api", "lora_rank": 2},
+    r"lora_rank is a setting of model\.engine=transformers": {"engine": "api", "lora_rank": 2},
     r"tune_all=true needs a model of transformers": {"engine": "api", "tune_all": True},
     r"reading=refine has several answers": {"reading": "refine", "tune_all": True},
     r"tune_all=true and model\.lora_rank=2": {"tune_all": True, "lora_rank": 2},
