@@ -103,7 +103,7 @@ _SERVERS = {
 
 
 def check_servers(folder: Path) -> Iterator[Outcome]:
-    """Check what is scored of the answers of a stand-in for servers."""
+    """Check what is scored of the answers of an imitated server."""
     with _serving(folder / "server" / "stub.py") as address:
         texts = f"dataset.path={folder}/server/test.jsonl"
         words = ["model=prompt", "model.engine=api", "model.checkpoint=any", "model.reading=whole"]
@@ -152,7 +152,7 @@ def _has_verdict() -> bool:
 
 @contextmanager
 def _serving(stub: Path) -> Iterator[str]:
-    """Start the stand-in on a free port of this machine; yield its address."""
+    """Start the imitated server on a free port of this machine; yield its address."""
     with socket.socket() as free:
         free.bind(("127.0.0.1", 0))
         port = free.getsockname()[1]
@@ -238,10 +238,10 @@ def check_layout(folder: Path) -> Iterator[Outcome]:
         "model.decode_length=5",
     ]
     for reading in _READINGS:
-        chosen = [f"model.reading={reading}", f"results_dir=layout/{reading}"]
+        reading_words = [f"model.reading={reading}", f"results_dir=layout/{reading}"]
         if reading in ("select", "segments"):
-            chosen.append("model.selector=lexrank")
-        code = command("run", *checkpoint, *words, *chosen)
+            reading_words.append("model.selector=lexrank")
+        code = command("run", *checkpoint, *words, *reading_words)
         yield Outcome(
             f"verbatim: {reading}", (0, []), (code, _altered(f"layout/{reading}", documents))
         )
@@ -281,8 +281,8 @@ def check_adapters(folder: Path) -> Iterator[Outcome]:
     tied = folder / "adapter-tied"
     for adapter, (system, checkpoint) in _ADAPTERS.items():
         words = [f"model={system}", *_adapter_words(folder, system)]
-        given = [f"model.checkpoint={tied / checkpoint}", f"model.adapter={tied / adapter}"]
-        printed = print_command("run", *words, *given, f"results_dir=adapters/{adapter}")
+        model_words = [f"model.checkpoint={tied / checkpoint}", f"model.adapter={tied / adapter}"]
+        printed = print_command("run", *words, *model_words, f"results_dir=adapters/{adapter}")
         if printed.code:
             is_refused = "fetch" not in printed.err and printed.code in (2, BAD_DATA)
             case = f"adapter-tied/{adapter}: refused by name"
@@ -338,7 +338,7 @@ def check_null_texts(folder: Path) -> Iterator[Outcome]:
 
 
 def check_functions(folder: Path) -> Iterator[Outcome]:
-    """Check that functions are told apart, and which arguments they get."""
+    """Check that different functions have different runs, and which arguments they get."""
     options: dict[str, Any] = {"dataset": {"name": "aclsum", "limit": 5}, "baselines": False}
     runs = []
     # Both on one line, as users write them

@@ -90,7 +90,7 @@ def _key_parts(key: str, length: int) -> set[str]:
 
 
 def _unescape(unit: str) -> str:
-    """Return the character that a unit of a text stands for."""
+    """Return the character that a unit of a text means."""
     match = _UNIT.match(unit)
     if match is None or len(unit) == 1:
         return unit

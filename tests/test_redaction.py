@@ -48,7 +48,7 @@ def test_secrets_are_removed(written: str, monkeypatch: pytest.MonkeyPatch) -> N
     "text",
     [
         "model.base_url=http://localhost:8000/v1 does not answer: see https://medium.com/@me/post …",
-        "/work/first…last/x: wait...what, pages 1...10",
+        "/texts/first…last/x: wait...what, pages 1...10",
         "loading … [1, 2, ...] of /tmp/a/b\n4096 tokens, sk-… and 50 % of them",
         "",
     ],
