@@ -24,7 +24,8 @@ NEEDS = {
     "another machine": r"slurm",
     "minutes": r"^paper (?!list|.*--no-run)|experiment=|optuna|^recommend|rank=.*lstm|train_length",
     "minutes, of the first command": r"^run model\.(?:checkpoint|engine)=",
-    "the guide's own texts and runs": r"model=person|journal\.pone|global_attention|my_checkpoint|summaries$|command 0|printed\.csv|lead theirs",
+    "the guide's own texts and runs": r"model=person|journal\.pone|global_attention|my_checkpoint|summaries$|command 0",
+    "a file or an import of the reader": r"printed\.csv|lead theirs",
     "several runs": r"--block|--matrix|--against",
 }
 
