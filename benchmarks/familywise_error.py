@@ -40,10 +40,10 @@ from longsumbench.leaderboards.seed_groups import ScoresOfRuns, aligned_scores, 
 from longsumbench.leaderboards.significance import read_all_scores
 from longsumbench.leaderboards.table import take_part_as_f
 from longsumbench.metrics.statistics import interval_over_seeds, mean_over_seeds
-from longsumbench.papers.page import read_all_written
-from longsumbench.papers.paper_tables import find_paper_table
 from longsumbench.runs.record import RunRecord
 from longsumbench.runs.results import Results
+from longsumbench_reproduction.papers.page import read_all_written
+from longsumbench_reproduction.papers.paper_tables import find_paper_table
 
 LEVEL, MOST = 0.05, 0.06
 SEEDS, CLAIMS, EXAMPLES = (3, 5, 8), (1, 2, 4, 8, 12), (50, 400)

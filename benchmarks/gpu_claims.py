@@ -17,14 +17,14 @@ from pathlib import Path
 import torch
 from tabulate import tabulate
 
-from longsumbench.papers.paper_tables import find_paper_table
-from longsumbench.papers.points import find_finished, plan_paper_table
 from longsumbench.runs.plan import Point
 from longsumbench.runs.record import RunRecord
 from longsumbench.runs.results import Results
 from longsumbench.sweeps.launchers import choose_engine
 from longsumbench.sweeps.state import DONE, FAILED, SKIPPED, PointState, Sweep
 from longsumbench.sweeps.worker import PointTask
+from longsumbench_reproduction.papers.paper_tables import find_paper_table
+from longsumbench_reproduction.papers.points import find_finished, plan_paper_table
 
 TABLES = "seal-figure4,seal-table2,pagesum-table3,pagesum-table6"
 CPU_SEED = 1_000_003  # no table has it, so the run shares no training

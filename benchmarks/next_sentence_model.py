@@ -24,11 +24,11 @@ import torch
 from tokenizers import BertWordPieceTokenizer
 from transformers import BertConfig, BertForNextSentencePrediction, BertTokenizerFast
 
-from longsumbench.analysis.coherence import shuffled
 from longsumbench.cache.artifacts import user_cache
 from longsumbench.core import Example
 from longsumbench.corpora.reading.load import load_texts
 from longsumbench.runs.plan import plan_dataset
+from longsumbench_reproduction.analysis.coherence import shuffled
 
 FOLLOWS, DOES_NOT = 0, 1  # BERT's labels
 LONGEST = 128  # tokens of a pair

@@ -209,7 +209,7 @@ def current_defaults() -> dict[str, Any]:
     parts = {name: (SECTIONS[name], version) for name, version in versions.items()}
     parts |= {
         name: (registry.config_of(name), registry.config_of(name).version)
-        for name in registry.systems.built_in
+        for name in registry.systems.shipped()
     }
     defaults = {}
     for name, (schema, version) in parts.items():
@@ -359,7 +359,7 @@ def describe_change(name: str, run: Mapping[str, Any]) -> str:
     changed = ", ".join(
         part for part in ("losses", "outputs", "scores") if stored[part] != run[part]
     )
-    module, _, system = registry.systems.built_in[CASES[name].split()[0]].partition(":")
+    module, _, system = registry.systems.shipped()[CASES[name].split()[0]].partition(":")
     path = module.removeprefix("longsumbench.").replace(".", "/")
     raised = f"raise {system}.version ({path}.py) or that of the changed step (CONTRIBUTING.md), or find the cause"
     return changed and f"the outcome of '{name}' changed ({changed}): {raised}; then {write}"

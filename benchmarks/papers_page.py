@@ -14,13 +14,13 @@ import time
 from collections.abc import Collection
 from pathlib import Path
 
-from longsumbench.papers.make import paper
-from longsumbench.papers.page import read_all_written, read_written
-from longsumbench.papers.paper_tables import read_paper_tables
-from longsumbench.papers.printed import read_printed_table
-from longsumbench.papers.write import PICTURE, summarize_outcomes
 from longsumbench.runs.results import Results
 from longsumbench.views.tables import escape_markdown
+from longsumbench_reproduction.papers.make import paper
+from longsumbench_reproduction.papers.page import read_all_written, read_written
+from longsumbench_reproduction.papers.paper_tables import read_paper_tables
+from longsumbench_reproduction.papers.printed import read_printed_table
+from longsumbench_reproduction.papers.write import PICTURE, summarize_outcomes
 
 ROOT = Path(__file__).parents[1]
 PAGE = ROOT / "docs/papers.md"

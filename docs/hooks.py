@@ -30,6 +30,7 @@ SITE = {  # pattern of files in the repository → where the site has them; {} i
     "CHANGELOG.md": "changelog.md",
     "models/README.md": "systems/index.md",
     "models/*/README.md": "systems/{}.md",
+    "reproduction/models/*/README.md": "systems/{}.md",
     "results/README.md": "reference/results.md",
     "benchmarks/RESULTS.md": "findings/speed.md",
     "results/reference/leaderboard/*.*": "tables/{}",

@@ -5,14 +5,13 @@ from importlib import import_module
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from longsumbench.analysis.plan import analyze, stats
+    from longsumbench.analysis.plan import stats
     from longsumbench.outputs.agreement import agreement
     from longsumbench.outputs.compare import compare
     from longsumbench.outputs.import_outputs import import_outputs
     from longsumbench.outputs.inspection import inspect
     from longsumbench.outputs.output_table import load_outputs
     from longsumbench.outputs.score import score
-    from longsumbench.papers.make import paper
     from longsumbench.runs.own_datasets import load_dataset, load_run
     from longsumbench.runs.summarize import load_system
     from longsumbench.sweeps.run import run, sweep
@@ -21,7 +20,6 @@ if TYPE_CHECKING:
 __version__ = "0.2.0"
 __all__ = [
     "agreement",
-    "analyze",
     "compare",
     "import_outputs",
     "inspect",
@@ -33,7 +31,6 @@ __all__ += [
     "load_outputs",
     "load_run",
     "load_system",
-    "paper",
     "run",
     "score",
     "stats",
@@ -41,7 +38,6 @@ __all__ += [
 ]
 _MODULES = {  # name → where it is defined; imported when it is first used, so that `import longsumbench` is quick
     "agreement": "outputs.agreement",
-    "analyze": "analysis.plan",
     "compare": "outputs.compare",
     "import_outputs": "outputs.import_outputs",
     "inspect": "outputs.inspection",
@@ -51,7 +47,6 @@ _MODULES = {  # name → where it is defined; imported when it is first used, so
     "load_outputs": "outputs.output_table",
     "load_run": "runs.own_datasets",
     "load_system": "runs.summarize",
-    "paper": "papers.make",
     "run": "sweeps.run",
     "score": "outputs.score",
     "stats": "analysis.plan",
@@ -68,9 +63,14 @@ if not {"OMP_WAIT_POLICY", "GOMP_SPINCOUNT", "KMP_BLOCKTIME"} & os.environ.keys(
 if not TYPE_CHECKING:  # type checkers read the imports above
 
     def __getattr__(name: str) -> object:
-        if name not in _MODULES:
+        if name in _MODULES:
+            return vars(import_module(f"longsumbench.{_MODULES[name]}"))[name]
+        from longsumbench.core import registry
+
+        # Python asks for many names, such as __path__, which no plug-in has
+        if name.startswith("_") or name not in registry.functions.targets():
             raise AttributeError(f"module 'longsumbench' has no attribute '{name}'")
-        return getattr(import_module(f"longsumbench.{_MODULES[name]}"), name)
+        return registry.functions.load(name)
 
 
 def __dir__() -> list[str]:

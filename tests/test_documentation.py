@@ -14,7 +14,7 @@ from longsumbench.core import SECTIONS, RankerSettings, registry
 from longsumbench.errors import UsageError
 from longsumbench.runs.overrides import as_hydra
 
-FOLDERS = (".", "docs/**", "models/**", "results", "benchmarks")
+FOLDERS = (".", "docs/**", "models/**", "reproduction/**", "results", "benchmarks")
 PAGES: list[Path] = []
 for folder in FOLDERS:
     PAGES += (path for path in ROOT.glob(f"{folder}/*.md") if path.name != "CHANGELOG.md")
@@ -54,7 +54,7 @@ def test_links_on_pages_lead_to_files() -> None:
 def test_pages_named_in_code_exist() -> None:
     """Help, messages, comments and YAML files name pages that are there."""
     files = list(CONF.rglob("*.yaml"))
-    for folder in ("longsumbench", "models", "benchmarks", "tests"):
+    for folder in ("longsumbench", "models", "reproduction", "benchmarks", "tests"):
         files += (ROOT / folder).rglob("*.py")
     for path in files:
         for page in re.findall(r"\bdocs/[\w/-]+\.md\b", path.read_text()):
@@ -79,7 +79,9 @@ def test_commands_on_pages_can_be_typed() -> None:
 def test_settings_on_pages_exist() -> None:
     """Every setting that a page names is one of the suite's or of some system's."""
     schemas: list[tuple[str, type]] = [*SECTIONS.items(), ("ranker", RankerSettings)]
-    schemas += (("model", registry.systems.load(name).Config) for name in registry.systems.built_in)
+    schemas += (
+        ("model", registry.systems.load(name).Config) for name in registry.systems.shipped()
+    )
     known: set[tuple[str, str]] = set()
     for section, schema in schemas:
         known.update((section, item.name) for item in fields(schema))

@@ -22,7 +22,7 @@ SMALL = {
 }
 # Each package imports only what is before it.
 IN_ORDER = """conf redaction errors arguments interrupts sentences formatting progress files cache core rouge modeling
-    metrics corpora models runs leaderboards views sweeps outputs analysis papers exchange site cli __main__"""
+    metrics corpora models runs leaderboards views sweeps outputs analysis exchange site cli __main__"""
 ORDER = IN_ORDER.split()
 SEEN_BY_SYSTEMS = {"conf", *SMALL, "cache", "core", "rouge", "modeling", "models"}
 
@@ -68,6 +68,17 @@ def test_a_package_imports_only_packages_before_it() -> None:
         assert ORDER[mine] != "models" or ORDER[its] in SEEN_BY_SYSTEMS, f"{name} imports {other}"
         same = name.split(".")[2:3] == other.split(".")[2:3]
         assert ORDER[its] != "models" or same, f"{name} imports another system, {other}"
+
+
+def test_the_suite_does_not_know_the_papers() -> None:
+    """Nothing imports or names a module of `reproduction`, which entry points reach; it imports public names alone."""
+    for path in MODULES.values():
+        assert "longsumbench_reproduction" not in path.read_text(), path
+    for path in (ROOT / "reproduction").rglob("*.py"):
+        for node in ast.walk(ast.parse(path.read_text())):
+            if isinstance(node, ast.ImportFrom) and node.module:
+                names = [*node.module.split("."), *(alias.name for alias in node.names)]
+                assert not any(name.startswith("_") for name in names), (path, names)
 
 
 def test_no_module_imports_itself_by_others() -> None:

@@ -8,7 +8,7 @@ from pathlib import Path
 
 from support.paths import ROOT
 
-FOLDERS = ("longsumbench", "models", "conf", "tests", "benchmarks", "docs")
+FOLDERS = ("longsumbench", "models", "conf", "reproduction", "tests", "benchmarks", "docs")
 ENDINGS = {".py", ".yaml", ".md", ".toml"}
 
 
@@ -68,7 +68,7 @@ def names_in(statement: ast.stmt) -> Iterator[str]:
 def test_a_public_name_is_defined_once() -> None:
     """No two modules define the same public name, but for each dataset's `CORPUS`."""
     counts: Counter[str] = Counter()
-    for tree in trees_in("longsumbench", "models").values():
+    for tree in trees_in("longsumbench", "models", "reproduction").values():
         names: set[str] = set()
         for statement in tree.body:
             names.update(names_in(statement))
@@ -87,7 +87,7 @@ def test_no_test_module_imports_another() -> None:
 def test_assert_statements_only_narrow_types() -> None:
     """`python -O` drops them, so none does work or checks input: they say that a value is not None, or its type."""
     narrowing = re.compile(r"(isinstance\([\w.]+, \w+\)|[\w.\[\]]+ is not None)")
-    for path, tree in trees_in("longsumbench", "models").items():
+    for path, tree in trees_in("longsumbench", "models", "reproduction").items():
         for node in ast.walk(tree):
             if isinstance(node, ast.Assert):
                 assert narrowing.fullmatch(ast.unparse(node.test)), (path, ast.unparse(node))

@@ -1,4 +1,4 @@
 """Analyses of datasets, outputs and finished runs, each with its number and its picture; no run needs this package.
 
-Start with `plan.py`, which lists those of `longsumbench analyze`.
+Start with `plan.py`, which has `longsumbench stats`.
 """

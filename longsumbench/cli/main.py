@@ -7,52 +7,47 @@ import sys
 import traceback
 from argparse import Namespace
 from collections.abc import Sequence
+from functools import partial
+from types import MappingProxyType
 
 from longsumbench import __version__
-from longsumbench.cli import (
-    completion,
-    exchange,
-    finished_runs,
-    leaderboard,
-    lists,
-    outputs,
-    paper,
-    run,
-    site,
-    texts,
-)
-from longsumbench.cli.parser import Parser, check_blanks
-from longsumbench.errors import INTERRUPTED, PointsFailed, UsageError, did_you_mean
+from longsumbench.cli.parser import Command, Parser, check_blanks
+from longsumbench.core.registry import Registry
+from longsumbench.errors import INTERRUPTED, BrokenPlugin, PointsFailed, UsageError, did_you_mean
 from longsumbench.formatting import escape_line, escape_lines
 from longsumbench.interrupts import sigterm_as_interrupt
 from longsumbench.progress import log_level
 from longsumbench.redaction import redact
 
-# In the order of the help: run, look at results, work with outputs, with texts, with other people
-COMMANDS = (
-    run.run_command,
-    texts.recommend_command,
-    paper.paper_command,
-    leaderboard.leaderboard_command,
-    site.site_command,
-    lists.status_command,
-    outputs.summarize_command,
-    outputs.score_command,
-    outputs.import_command,
-    finished_runs.compare_command,
-    outputs.agreement_command,
-    finished_runs.inspect_command,
-    texts.stats_command,
-    texts.analyze_command,
-    texts.dataset_command,
-    finished_runs.runs_command,
-    exchange.merge_command,
-    exchange.verify_command,
-    exchange.export_command,
-    exchange.push_command,
-    lists.cache_command,
-    lists.list_command,
-    completion.completion_command,
+# In the order of the help: run, look at results, work with outputs, with texts, with other people; then plug-ins
+commands = Registry(
+    "command",
+    "longsumbench.commands",
+    MappingProxyType(
+        {
+            "run": "longsumbench.cli.run:run_command",
+            "recommend": "longsumbench.cli.texts:recommend_command",
+            "leaderboard": "longsumbench.cli.leaderboard:leaderboard_command",
+            "site": "longsumbench.cli.site:site_command",
+            "status": "longsumbench.cli.lists:status_command",
+            "summarize": "longsumbench.cli.outputs:summarize_command",
+            "score": "longsumbench.cli.outputs:score_command",
+            "import": "longsumbench.cli.outputs:import_command",
+            "compare": "longsumbench.cli.finished_runs:compare_command",
+            "agreement": "longsumbench.cli.outputs:agreement_command",
+            "inspect": "longsumbench.cli.finished_runs:inspect_command",
+            "stats": "longsumbench.cli.texts:stats_command",
+            "dataset": "longsumbench.cli.texts:dataset_command",
+            "runs": "longsumbench.cli.finished_runs:runs_command",
+            "merge": "longsumbench.cli.exchange:merge_command",
+            "verify": "longsumbench.cli.exchange:verify_command",
+            "export": "longsumbench.cli.exchange:export_command",
+            "push": "longsumbench.cli.exchange:push_command",
+            "cache": "longsumbench.cli.lists:cache_command",
+            "list": "longsumbench.cli.lists:list_command",
+            "completion": "longsumbench.cli.completion:completion_command",
+        }
+    ),
 )
 # Arguments that take any number of words, also after flags
 _FREE_WORDS = ("overrides", "inputs", "texts", "runs", "words", "filters")
@@ -175,16 +170,31 @@ def _unknown_flag(word: str, words: Sequence[str], options: Namespace) -> UsageE
     )
 
 
+def _load_command(name: str) -> Command:
+    """Return a command; of a plug-in that cannot be imported, one that says so."""
+    try:
+        command: Command = commands.load(name)
+    except BrokenPlugin as problem:
+        return Command(name, str(problem), "", (), partial(_fail, problem))
+    return command
+
+
+def _fail(problem: BrokenPlugin, options: Namespace) -> None:
+    raise problem
+
+
 def parser() -> Parser:
     """Build the parser of all commands."""
     top = Parser("longsumbench", description=_OVERVIEW)
     top.add_argument("--version", action="version", version=f"longsumbench {__version__}")
     _add_levels(top)
-    commands = top.add_subparsers(
+    subparsers = top.add_subparsers(
         title="commands", metavar="COMMAND", dest="command", required=True
     )
-    for entry in COMMANDS:
-        command = commands.add_parser(entry.name, help=entry.summary, description=entry.description)
+    for entry in map(_load_command, commands.targets()):
+        command = subparsers.add_parser(
+            entry.name, help=entry.summary, description=entry.description
+        )
         command.set_defaults(parser=command, execute=entry.execute, interrupted=entry.interrupted)
         for argument in entry.arguments:
             command.add_argument(*argument.names, **argument.settings)

@@ -1,4 +1,4 @@
-"""Commands on texts: `longsumbench dataset`, `stats`, `analyze` and `recommend`."""
+"""Commands on texts: `longsumbench dataset`, `stats` and `recommend`."""
 
 import shlex
 from argparse import Namespace
@@ -6,13 +6,10 @@ from pathlib import Path
 
 from longsumbench.cli.parser import (
     OVERRIDES,
-    RESULTS_DIR,
     Argument,
     Command,
     output_file,
     output_folder,
-    print_choices,
-    results_of,
 )
 from longsumbench.errors import UsageError
 from longsumbench.formatting import print_text
@@ -109,11 +106,11 @@ _STATS_ARGUMENTS = (
 
 def _execute_stats(options: Namespace) -> None:
     from longsumbench.analysis.dataset.report import DatasetReport
-    from longsumbench.analysis.plan import asks_for_ranking, stats
+    from longsumbench.analysis.plan import plugged_statistic, stats
     from longsumbench.files import write_atomically
 
-    if options.output and asks_for_ranking(options.overrides):
-        raise UsageError("--output cannot be combined with rank=: write the numbers with --csv")
+    if options.output and (name := plugged_statistic(options.overrides)):
+        raise UsageError(f"--output cannot be combined with {name}=: write the numbers with --csv")
     table = output_file(options.csv, "--csv")
     folder = output_folder(options.output, Path()) if options.output else None
     report = stats(options.overrides)
@@ -125,62 +122,6 @@ def _execute_stats(options: Namespace) -> None:
 
 stats_command = Command(
     "stats", "print statistics of a dataset", _STATS_HELP, _STATS_ARGUMENTS, _execute_stats
-)
-
-
-_ANALYSES = {
-    "locality": "similarity of two sentences of a text, by their distance",
-    "fusion": "distance of the sentences that a summary joins",
-    "coherence": "how well the sentences of a summary follow each other, by a BERT",
-}
-
-_ANALYZE_HELP = """\
-Analyze the texts of a dataset and the summaries of runs (PageSum, Figures 1 and 4, Table 4). Writes CSV, and a picture
-of locality and of fusion as PNG and SVG.
-
-  longsumbench analyze locality dataset=pubmed                       similarity of two sentences, by their distance
-  longsumbench analyze locality encoder=FOLDER sample=50             with a sentence encoder instead of tf-idf
-  longsumbench analyze fusion dataset=elife dataset.path=FOLDER      distance of the sentences that a summary joins
-  longsumbench analyze fusion run=85f3139c,36e2dc94                  do the runs' summaries contain both sentences?
-  longsumbench analyze coherence model=bert-large-uncased run=85f3139c
-
-settings:  dataset=NAME  dataset.*  sample=200|null  seed=1; for fusion and coherence run=RUN[,RUN...]
-locality:  encoder=FOLDER or hub name  pooling=auto|mean|cls|max  distance=50  device=auto|cpu|cuda
-fusion:    rouge=1|2|L  overlap=20  rise=10  bins=10  appears=50  score.tokenizer=default|unicode  score.*
-coherence: model=FOLDER or hub name (a BERT for next-sentence prediction)  device=auto|cpu|cuda
-
-A run is given by its id, the beginning of its id, or its folder. All runs must have read the same texts. fusion also
-writes every pair as JSON lines. What the numbers mean: docs/how-to/analyze.md.
-"""
-
-
-_ANALYZE_ARGUMENTS = (
-    Argument("what", ", ".join(_ANALYSES), "ANALYSIS", nargs="?", choices=[*_ANALYSES]),
-    OVERRIDES,
-    Argument("--output", "where to write (default: analysis/DATASET in the results)", "FOLDER"),
-    RESULTS_DIR,
-)
-
-
-def _execute_analyze(options: Namespace) -> None:
-    if options.what is None:
-        print_choices("longsumbench analyze", _ANALYSES)
-        return
-    from longsumbench.analysis.plan import analyze
-
-    folder = output_folder(options.output, results_of(options).root / "analysis")
-    finding = analyze(options.what, options.overrides, options.results_dir)
-    files = finding.write(folder if options.output else folder / finding.dataset)
-    print_text(finding.render(), "", *files)
-
-
-analyze_command = Command(
-    "analyze",
-    "analyze texts and summaries",
-    _ANALYZE_HELP,
-    _ANALYZE_ARGUMENTS,
-    _execute_analyze,
-    "nothing was written; the same command starts again",
 )
 
 

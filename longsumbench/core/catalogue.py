@@ -43,9 +43,19 @@ _FOLDERS = {"scales": "scale", "experiments": "experiment", "recipes": "model/re
 def name_rows(kind: str) -> list[list[str]]:
     """Return a row for each name of a kind: the name, and a line about it."""
     if kind in _FOLDERS:
-        files = sorted((CONF / _FOLDERS[kind]).glob("*.yaml"))
-        return [[path.stem, first_comment(path)] for path in files]
+        files = [
+            path for folder in suite_folders() for path in (folder / _FOLDERS[kind]).glob("*.yaml")
+        ]
+        return [
+            [path.stem, first_comment(path)] for path in sorted(files, key=lambda path: path.stem)
+        ]
     return [[name, about(_TABLES[kind], name)] for name in sorted(_TABLES[kind].targets())]
+
+
+def suite_folders() -> list[Path]:
+    """Return the folders of YAML files of the suite and of plug-ins."""
+    names = registry.config_folders.targets()
+    return [CONF, *map(registry.config_folders.load, names)]
 
 
 def own_dataset_rows() -> list[list[str]]:
@@ -65,13 +75,13 @@ def own_dataset_rows() -> list[list[str]]:
 def about(table: registry.Registry, name: str) -> str:
     """Return a one-line description: a corpus's title or a docstring's first line, else where it is defined.
 
-    For a built-in system it is the docstring of its `Config`, so that no network is imported. For a plug-in that
+    For a system of the suite it is the docstring of its `Config`, so that no network is imported. For a plug-in that
     cannot be imported, it is the reason.
     """
     try:
         target = (
             registry.config_of(name)
-            if table is registry.systems and name in table.built_in
+            if table is registry.systems and name in table.shipped()
             else table.load(name)
         )
     except UsageError as problem:

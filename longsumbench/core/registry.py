@@ -1,7 +1,8 @@
-"""Names → systems, corpora, metrics, rankers and engines of language models.
+"""Names → systems, corpora, metrics, rankers, engines, commands and whatever else a plug-in can add.
 
-The names are the built-in ones and the entry points of other installed packages. A name is imported when it is loaded,
-so listing is fast and a broken plug-in does not affect other names.
+The names are the built-in ones and the entry points of installed packages. A name is imported when it is loaded, so
+listing is fast and a broken plug-in does not affect other names. The wheel has a second package, `reproduction`, which
+is known only by its entry points.
 
 A package adds a system with these lines in its pyproject.toml:
 
@@ -23,6 +24,7 @@ from longsumbench.core.settings import Settings, defaults_of
 from longsumbench.errors import BrokenPlugin, UnknownName
 
 REGISTRIES: list["Registry"] = []  # of the modules that are imported
+_DISTRIBUTION = "longsumbench"
 
 
 @dataclass(frozen=True)
@@ -30,7 +32,7 @@ class Registry:
     """The names of one kind.
 
     Attributes:
-        kind: "model", "dataset", "metric", "ranker" or "engine".
+        kind: "model", "dataset", "metric", …; for messages.
         group: the entry-point group that plug-ins use.
         built_in: name → "module:attribute".
         families: beginning of names ("evaluate/") → "module:attribute" of a function, which gets the rest of the name.
@@ -38,19 +40,27 @@ class Registry:
 
     kind: str
     group: str
-    built_in: Mapping[str, str]
+    built_in: Mapping[str, str] = field(default_factory=dict)
     families: Mapping[str, str] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         REGISTRIES.append(self)
 
     def targets(self) -> dict[str, str]:
-        """Return name → "module:attribute", built-in names first; a plug-in cannot take a built-in name."""
-        plugged = _read_targets(entry_points, self.group, tuple(sys.path))
-        return {
-            **self.built_in,
-            **{name: target for name, target in plugged.items() if name not in self.built_in},
+        """Return name → "module:attribute", those of the suite first; a plug-in cannot take such a name."""
+        shipped = self.shipped()
+        return shipped | {
+            name: target
+            for name, target in self._plugged(shipped=False).items()
+            if name not in shipped
         }
+
+    def shipped(self) -> dict[str, str]:
+        """Return the names that the suite's own distribution has: built-in ones, and those of `reproduction`."""
+        return {**self.built_in, **self._plugged(shipped=True)}
+
+    def _plugged(self, shipped: bool) -> Mapping[str, str]:
+        return _read_targets(entry_points, self.group, tuple(sys.path))[shipped]
 
     def load(self, name: str) -> Any:
         """Import and return the object that is registered as `name`.
@@ -76,9 +86,16 @@ class Registry:
 @cache
 def _read_targets(
     find: Callable[..., EntryPoints], group: str, path: tuple[str, ...]
-) -> dict[str, str]:
-    """Return the entry points of the packages on a path. Reading them takes 10 ms; a sweep asks for each point."""
-    return {point.name: point.value for point in find(group=group)}
+) -> tuple[Mapping[str, str], Mapping[str, str]]:
+    """Return the entry points of other packages on a path, and those of the suite's distribution.
+
+    Reading them takes 10 ms; a sweep asks for each point.
+    """
+    others, own = dict[str, str](), dict[str, str]()
+    for point in find(group=group):
+        is_own = point.dist is not None and point.dist.name == _DISTRIBUTION
+        (own if is_own else others)[point.name] = point.value
+    return others, own
 
 
 systems = Registry(
@@ -101,7 +118,6 @@ systems = Registry(
             "etads": "longsumbench.models.etads.system:Etads",
             "hierarchical_transformer": "longsumbench.models.hierarchical_transformer.system:HierarchicalTransformer",
             "flat_transformer": "longsumbench.models.hierarchical_transformer.system:FlatTransformer",
-            "tdmca": "longsumbench.models.tdmca.system:Tdmca",
             "seq2seq": "longsumbench.models.seq2seq.system:Seq2Seq",
             "prompt": "longsumbench.models.prompt.system:PromptSystem",
             "command": "longsumbench.models.command.system:CommandSystem",
@@ -120,10 +136,8 @@ _CORPORA = (
     "cnndm_sample",
     "newts",
     "wiki_sections",
-    "wikisum",
     "multi_news",
     "gov_report",
-    "search2wiki",
     "qmsum",
     "squality",
     "openstax",
@@ -164,7 +178,6 @@ metrics = Registry(
             "extractive": "longsumbench.metrics.word_metrics:Extractive",
             "repetition": "longsumbench.metrics.word_metrics:Repetition",
             "length_ratio": "longsumbench.metrics.word_metrics:LengthRatio",
-            "coherence": "longsumbench.metrics.coherence:Coherence",
             "bertscore": "longsumbench.metrics.bertscore:BertScore",
             "support": "longsumbench.metrics.support:Support",
             "judge": "longsumbench.metrics.judge:Judge",
@@ -200,19 +213,25 @@ engines = Registry(
     ),
 )
 
+# Module:attribute of a folder of YAML files, as those of the suite (`model/NAME.yaml`)
+config_folders = Registry("folder of settings", "longsumbench.conf")
+# Functions of the Python interface: `longsumbench.NAME`
+functions = Registry("function", "longsumbench.functions")
+
 
 def config_of(model: str) -> Any:
     """Return a system's `Config`.
 
-    For a built-in system, this is the dataclass in its package's module `config` whose field `name` is `model`. So its
+    For a system of the suite, this is the dataclass in its package's module `config` whose field `name` is `model`. So its
     network is not imported, which takes seconds.
 
     Raises:
         UnknownName: the name is not registered.
         BrokenPlugin: the import fails, or the `Config` is not a dataclass that inherits `SystemConfig`.
     """
-    module = systems.built_in.get(model, "").partition(":")[0].rpartition(".")[0] + ".config"
-    if model in systems.built_in and find_spec(module):
+    shipped = systems.shipped()
+    module = shipped.get(model, "").partition(":")[0].rpartition(".")[0] + ".config"
+    if model in shipped and find_spec(module):
         for value in vars(import_module(module)).values():
             if is_dataclass(value) and defaults_of(value).get("name") == model:
                 return value

@@ -194,7 +194,7 @@ def check_search(model: SystemConfig, decode: Decoding) -> None:
         )
     cannot = f"model={model.name}, at least with these settings,"
     if decode.mode == "extract" and not able.extracts:
-        names = registry.systems.built_in
+        names = registry.systems.shipped()
         extracting = [name for name in names if registry.config_of(name)().capabilities.extracts]
         advice = f"choose decode.mode=write, or another model ({', '.join(extracting)})"
         raise UsageError(

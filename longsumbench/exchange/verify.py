@@ -274,7 +274,7 @@ def _expected_record(
     else:
         expected = replace(expected, imported=None)
     has_checkpoint = (
-        getattr(model, "checkpoint", None) or model.name not in registry.systems.built_in
+        getattr(model, "checkpoint", None) or model.name not in registry.systems.shipped()
     )
     if is_import or not has_checkpoint:
         expected = replace(expected, system=RecordedSystem(more=record.system.more))

@@ -58,7 +58,7 @@ def _find_plugin(error: Exception) -> tuple[str, bool]:
         for name, target in table.targets().items():
             module, _, attribute = target.partition(":")
             is_named = re.search(rf"\b{attribute}\b", message) is not None
-            if name not in table.built_in and (module in modules or is_named):
+            if name not in table.shipped() and (module in modules or is_named):
                 return f"the plug-in of {table.kind} '{name}' ({target})", module in modules
     return "", False
 

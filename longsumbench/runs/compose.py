@@ -18,7 +18,7 @@ from omegaconf.errors import OmegaConfBaseException
 from yaml import YAMLError  # type: ignore[import-untyped] # not annotated
 
 from longsumbench.conf import CONF, user_config_folder
-from longsumbench.core import dataset_files, read_dataset_file, registry
+from longsumbench.core import catalogue, dataset_files, read_dataset_file, registry
 from longsumbench.errors import SuiteError, UnknownName, UsageError
 from longsumbench.runs.overrides import (
     first_error_line,
@@ -178,15 +178,15 @@ def _offer(
 def _scale_options(config_dir: str | None) -> dict[str, Any]:
     """Return "scale-system" → settings.
 
-    A built-in system gets the common settings (`all`) that it has. Other systems get only their own settings. Of these,
-    `decode` has settings of the search, and `train` of the recipe.
+    A system of the suite gets the common settings (`all`) that it has. Other systems get only their own settings. Of
+    these, `decode` has settings of the search, and `train` of the recipe.
     """
-    options = {}
+    options, shipped = {}, registry.systems.shipped()
     for scale, blocks in scale_models(config_dir).items():
         common = blocks.get(_ALL_SYSTEMS, {})
-        for name in {*registry.systems.built_in, *blocks} - {_ALL_SYSTEMS}:
+        for name in {*shipped, *blocks} - {_ALL_SYSTEMS}:
             settings = {}
-            if name in registry.systems.built_in:
+            if name in shipped:
                 with suppress(Exception):  # import errors appear when the system is chosen
                     names = {item.name for item in fields(registry.config_of(name))}
                     settings = {key: value for key, value in common.items() if key in names}
@@ -221,9 +221,10 @@ def _config_files(config_dir: str | None, pattern: str) -> list[Path]:
 
 
 def _added_folders(config_dir: str | None) -> list[Path]:
-    """Return the folders of YAML files that are not the suite's: the user's folder, then `config_dir`."""
+    """Return the folders of YAML files after the suite's: those of plug-ins, the user's folder, then `config_dir`."""
     user_folder = user_config_folder()
-    folders = [user_folder] if user_folder.is_dir() else []
+    folders = catalogue.suite_folders()[1:]
+    folders += [user_folder] if user_folder.is_dir() else []
     return [*folders, Path(config_dir)] if config_dir else folders
 
 

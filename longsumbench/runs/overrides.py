@@ -179,7 +179,7 @@ def unknown_setting(key: str, choices: Sequence[str]) -> UsageError:
     section_keys = _keys_of(SECTIONS.items())
     matches = _ending_in(key, section_keys)
     if not matches:
-        configs = [registry.config_of(name) for name in registry.systems.built_in]
+        configs = [registry.config_of(name) for name in registry.systems.shipped()]
         matches = _ending_in(key, _keys_of(("model", config) for config in configs))
     alias = _SETTING_ALIASES.get(key.rpartition(".")[2])
     if alias:

@@ -1,7 +1,7 @@
 """`longsumbench site`: static pages of a results folder, which need no server and load nothing from other hosts.
 
-Begin with `write_site`. It writes index.html, papers.html, sweeps.html; <dataset>/index.html and <dataset>/<run id>.html;
-assets/papers/<table>.html. Templates of `views/templates/site` decide how a page looks.
+Begin with `write_site`. It writes index.html, sweeps.html, <dataset>/index.html, <dataset>/<run id>.html, and the pages of
+plug-ins. Templates of `views/templates/site` decide how a page looks.
 """
 
 from collections.abc import Sequence
@@ -9,30 +9,27 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
+from longsumbench.core.registry import Registry
 from longsumbench.errors import DataError
 from longsumbench.files import (
     BadFile,
     check_contained,
-    read_text,
     writable_folder,
     write_atomically,
 )
 from longsumbench.leaderboards.matrix import matrix_of_tables
 from longsumbench.leaderboards.table import Table, find_datasets, read_table
-from longsumbench.papers.page import MadePage, files_folder, read_written
-from longsumbench.papers.paper_tables import read_paper_tables
 from longsumbench.runs.results import Results
 from longsumbench.site.examples import write_examples
 from longsumbench.site.pages import (
     DatasetPage,
     Links,
     OverviewPage,
-    PaperPage,
-    PapersPage,
     RunPage,
     ShownDataset,
     ShownSweep,
     SitePage,
+    SiteSection,
     SweepsPage,
     page_name,
 )
@@ -43,9 +40,12 @@ from longsumbench.views.leaderboard import TableView
 from longsumbench.views.matrix import matrix_blocks
 from longsumbench.views.published import published_blocks
 
+# Of plug-ins: functions `Site` → `SiteSection`, or None if the results have nothing for it
+sections = Registry("page", "longsumbench.pages")
+
 
 @dataclass
-class _Site:
+class Site:
     """The site of a results folder; `problems` are lines on what cannot be read."""
 
     results: Results
@@ -57,7 +57,12 @@ class _Site:
         """Return a message without the folders of this machine."""
         return str(problem).replace(f"{self.results.root}/", "")
 
+    def report(self, problem: object) -> None:
+        """Show on the overview what cannot be read."""
+        self.problems.append(self.public(problem))
+
     def write_page(self, kind: type[SitePage], path: str, title: str, **values: Any) -> None:
+        """Write a page; `values` are the attributes of its kind."""
         kind(path=path, title=title, links=self.links, **values).write(self.folder)
 
     def copy_files(self, pattern: str, folder: str) -> list[str]:
@@ -77,10 +82,13 @@ class _Site:
 def write_site(results: Results, folder: Path) -> Path:
     """Write the site of a results folder; return its `index.html`. Raises UsageError if there is nothing to show."""
     names, sweeps = results.datasets(), sweeps_in(results.root)
-    site = _Site(results, folder, Links(), [])
-    papers = _read_papers(site)
+    site = Site(results, folder, Links(), [])
+    plugged: list[SiteSection] = []
+    for plugin in sections.targets():
+        if section := sections.load(plugin)(site):
+            plugged.append(section)
     # The same message as that of the command for tables
-    if not (names or sweeps or papers):
+    if not (names or sweeps or plugged):
         find_datasets(results)  # raises
     writable_folder(folder, "--output")
     tables: list[tuple[Results, Table]] = []
@@ -95,11 +103,11 @@ def write_site(results: Results, folder: Path) -> Path:
             site.problems += [f"{name}: {site.public(line)}" for line in lines]
     shown_names = [table.dataset for _, table in tables]
     # All pages have the menu, so it must be known before the first one is written
-    site.links = Links(shown_names, bool(papers), bool(sweeps))
+    site.links = Links(shown_names, plugged, bool(sweeps))
     for asset in ("site.css", "site.js"):
         write_atomically(folder / "assets" / asset, static_text(asset))
-    if papers:
-        _write_papers(site, papers)
+    for section in plugged:
+        section.write(site)
     if sweeps:
         _write_sweeps(site)
     datasets = []
@@ -109,44 +117,17 @@ def write_site(results: Results, folder: Path) -> Path:
     return folder / "index.html"
 
 
-def _read_papers(site: _Site) -> list[MadePage]:
-    papers = []
-    for name in read_paper_tables():
-        try:
-            paper = read_written(site.results, name)
-        except DataError as error:
-            site.problems.append(site.public(error))
-            continue
-        if paper:
-            papers.append(paper)
-    return papers
-
-
-def _write_papers(site: _Site, papers: Sequence[MadePage]) -> None:
-    place = "assets/papers"
-    addresses = {f"{paper.name}.md": f"{paper.name}.html" for paper in papers}
-    addresses |= dict.fromkeys(("index.md", "papers.md"), "../../papers.html")
-    for paper in papers:
-        path = files_folder(site.results) / f"{paper.name}.md"
-        text = read_text(path) if path.is_file() else ""
-        values = {"text": text, "addresses": addresses}
-        site.write_page(PaperPage, f"{place}/{paper.name}.html", paper.name, **values)
-        # The page's Markdown names its pictures by their file alone
-        site.copy_files(f"papers/{paper.name}*.[ps][nv]g", place)
-    site.write_page(PapersPage, "papers.html", "The papers' claims", papers=papers)
-
-
-def _write_sweeps(site: _Site) -> None:
+def _write_sweeps(site: Site) -> None:
     sweeps = []
     for sweep in sweeps_in(site.results.root):
         try:
             sweeps.append(ShownSweep(sweep, sweep.start(), sweep.present_states()))
         except DataError as error:
-            site.problems.append(site.public(error))
+            site.report(error)
     site.write_page(SweepsPage, "sweeps.html", "Sweeps", sweeps=sweeps)
 
 
-def _write_overview(site: _Site, datasets: Sequence[ShownDataset]) -> None:
+def _write_overview(site: Site, datasets: Sequence[ShownDataset]) -> None:
     problems = list(site.problems)
     for dataset in datasets:
         problems += [f"{dataset.name}: {line}" for line in dataset.problems]
@@ -158,7 +139,7 @@ def _write_overview(site: _Site, datasets: Sequence[ShownDataset]) -> None:
     site.write_page(OverviewPage, "index.html", "Overview", **values)
 
 
-def _write_dataset(site: _Site, table: Table) -> ShownDataset:
+def _write_dataset(site: Site, table: Table) -> ShownDataset:
     """Write the pages of a dataset and of its runs."""
     name, records, results = table.dataset, table.records(), site.results
     folders = {record.run_id: results.run_folder(record) for record in records}

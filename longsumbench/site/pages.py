@@ -5,20 +5,14 @@ Static methods are functions that templates call.
 
 import re
 import shlex
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
-from typing import Any, ClassVar
-
-from markdown_it import MarkdownIt
-from markupsafe import Markup
+from typing import Any, ClassVar, NamedTuple
 
 from longsumbench.core import SECTIONS, defaults_of
 from longsumbench.files import write_atomically
 from longsumbench.leaderboards.significance import ComparableRows
-from longsumbench.papers.page import OUTCOMES, MadePage
-from longsumbench.papers.paper_tables import find_paper_table
-from longsumbench.papers.write import page_title, summarize_outcomes
 from longsumbench.runs.record import RunRecord, output_problems, source_seen, split_variant
 from longsumbench.site.scatter import SCATTER_HEIGHT, SCATTER_WIDTH, plot_against_cost
 from longsumbench.site.shown_tables import BY_PLACE, ShownBlock, axis_ticks
@@ -42,12 +36,26 @@ def page_name(record: RunRecord) -> str:
     return re.sub(r"[^\w-]", "_", record.run_id) + ".html"
 
 
+class SiteSection(NamedTuple):
+    """Pages of a plug-in.
+
+    Attributes:
+        name: the word in the menu.
+        path: the page that it links.
+        write: writes the pages; it receives the `build.Site`.
+    """
+
+    name: str
+    path: str
+    write: Callable[[Any], None]
+
+
 @dataclass(frozen=True)
 class Links:
     """Which pages the menu links."""
 
     datasets: Sequence[str] = ()
-    papers: bool = False
+    sections: Sequence["SiteSection"] = ()
     sweeps: bool = False
 
 
@@ -56,7 +64,7 @@ class SitePage:
     """A page.
 
     Attributes:
-        template: its name in `views/templates/site`.
+        template: its name in `views/templates`; of another package, "PACKAGE:NAME" in its folder `templates`.
         shown_kinds: kinds of columns that tables show until the reader chooses.
         path: its file in the folder of the site.
     """
@@ -76,7 +84,7 @@ class SitePage:
 
     def write(self, folder: Path) -> None:
         """Write the page into the folder of the site."""
-        text = render_page(f"site/{self.template}.html", page=self)
+        text = render_page(self.template, page=self)
         write_atomically(folder / self.path, text)
 
 
@@ -116,7 +124,7 @@ class ShownDataset:
 class OverviewPage(SitePage):
     """The best systems on each dataset, and systems × datasets."""
 
-    template: ClassVar = "overview"
+    template: ClassVar = "site/overview.html"
     datasets: Sequence[ShownDataset]
     matrix: Sequence[Block]
     problems: Sequence[str]
@@ -131,7 +139,7 @@ class OverviewPage(SitePage):
 class DatasetPage(SitePage):
     """The tables and pictures of a dataset."""
 
-    template: ClassVar = "dataset"
+    template: ClassVar = "site/dataset.html"
     dataset: ShownDataset
 
     scatter_width: ClassVar = SCATTER_WIDTH
@@ -151,7 +159,7 @@ class RunPage(DatasetPage):
         config: the settings of each section.
     """
 
-    template: ClassVar = "run"
+    template: ClassVar = "site/run.html"
     sections: ClassVar = ("model", *SECTIONS)
     by_place: ClassVar = BY_PLACE
     run: RunRecord
@@ -194,7 +202,7 @@ class ShownSweep:
 class SweepsPage(SitePage):
     """All sweeps of the results folder."""
 
-    template: ClassVar = "sweeps"
+    template: ClassVar = "site/sweeps.html"
     ended: ClassVar = ENDED
     sweeps: Sequence[ShownSweep]
 
@@ -202,50 +210,6 @@ class SweepsPage(SitePage):
     describe_progress = staticmethod(describe_progress)
     describe_sweep = staticmethod(describe_sweep)
     join = staticmethod(shlex.join)
-
-
-@dataclass(frozen=True, kw_only=True)
-class PapersPage(SitePage):
-    """The papers' claims, and what holds in the runs."""
-
-    template: ClassVar = "papers"
-    outcomes: ClassVar = OUTCOMES
-    papers: Sequence[MadePage]
-
-    summarize_outcomes = staticmethod(summarize_outcomes)
-
-    def heading(self, paper: MadePage) -> str:
-        """Return the title of a table or figure."""
-        return page_title(find_paper_table(paper.name))
-
-
-@dataclass(frozen=True, kw_only=True)
-class PaperPage(SitePage):
-    """A table or figure of a paper.
-
-    Attributes:
-        text: its Markdown.
-        addresses: file that the text may link → its address on the site.
-    """
-
-    template: ClassVar = "paper"
-    text: str
-    addresses: Mapping[str, str]
-
-    @property
-    def content(self) -> Markup:
-        """The page as HTML. Links to files that the site lacks are left out."""
-        parser = MarkdownIt("js-default")  # without raw HTML
-        tokens = parser.parse(self.text)
-        for token in tokens:
-            for part in token.children or ():
-                address = str(part.attrs.get("href", "https://"))
-                name = address.rpartition("/")[2]
-                if name in self.addresses:
-                    part.attrs["href"] = self.addresses[name]
-                elif "://" not in address:
-                    del part.attrs["href"]
-        return Markup(parser.renderer.render(tokens, parser.options, {}))  # noqa: S704 - the parser escapes texts
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -258,7 +222,7 @@ class ExamplesPage(SitePage):
         index: what the browser knows before it loads a file; JSON.
     """
 
-    template: ClassVar = "examples"
+    template: ClassVar = "site/examples.html"
     dataset: str
     split: str
     num_runs: int

@@ -1,5 +1,7 @@
 """HTML pages and their parts, rendered from the templates of `templates`: self-contained, light or dark.
 
+"PACKAGE:NAME" is a template of another package, in its folder `templates`.
+
 Every value is escaped, except `Markup`. Style sheets and scripts are files of `static`, which become part of the page.
 """
 
@@ -7,6 +9,7 @@ import base64
 import hashlib
 from collections.abc import Sequence
 from functools import cache
+from importlib.resources import files
 from itertools import groupby
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -51,11 +54,10 @@ def static_text(name: str) -> Markup:
 
 @cache
 def _environment() -> "Environment":
-    from jinja2 import Environment, FileSystemLoader, StrictUndefined
+    from jinja2 import Environment, FunctionLoader, StrictUndefined
 
-    loader = FileSystemLoader(_FOLDER / "templates")
     environment = Environment(
-        loader=loader,
+        loader=FunctionLoader(_read_template),
         autoescape=True,
         undefined=StrictUndefined,
         trim_blocks=True,
@@ -79,6 +81,13 @@ def _environment() -> "Environment":
     environment.tests["stressed"] = lambda cell: isinstance(cell, Stressed)
     environment.tests["tied"] = lambda cell: isinstance(cell, Tied)
     return environment
+
+
+def _read_template(name: str) -> str:
+    """Return a template, "site/run.html", or that of another package, "my_package:mine.html"."""
+    package, _, path = name.rpartition(":")
+    folder = files(package or "longsumbench.views") / "templates"
+    return (folder / path).read_text(encoding="utf-8")
 
 
 def _data_url(content: bytes) -> str:

@@ -1,7 +1,8 @@
 """Settings of the Hierarchical Transformer and the Flat Transformer (`model.*`)."""
 
 from dataclasses import dataclass, replace
-from typing import Annotated, Any
+from types import MappingProxyType
+from typing import TYPE_CHECKING, Annotated, Any
 
 from longsumbench.core import (
     Between,
@@ -15,11 +16,21 @@ from longsumbench.core import (
     defaults_of,
     setting,
 )
+from longsumbench.core.registry import Registry
 from longsumbench.errors import UsageError
 from longsumbench.modeling.neural_config import NEURAL, RankedConfig
-from longsumbench.models.hierarchical_transformer.entities import available, pipeline_identity
 
-_Graph = Annotated[str, OneOf("none", "similarity", "discourse")]
+if TYPE_CHECKING:
+    from longsumbench.models.hierarchical_transformer.graphs import ParagraphGraph
+
+graphs = Registry(  # of classes that inherit `graphs.ParagraphGraph`
+    "graph",
+    "longsumbench.graphs",
+    MappingProxyType(
+        {"similarity": "longsumbench.models.hierarchical_transformer.graphs:SimilarityGraph"}
+    ),
+)
+_Graph = Annotated[str, OneOf("none", more=lambda: graphs.targets())]
 Entities = Annotated[str, OneOf("auto", "spacy", "capitals")]
 _NormOrder = Annotated[str, OneOf("paper", "official")]
 GlobalLayers = Annotated[int, Between(0, 1_000)]
@@ -106,10 +117,17 @@ class HierarchicalTransformerConfig(TransformerConfig):
     capabilities = replace(TransformerConfig.capabilities, keeps_evidence=True, extracts=True)
 
     def reading_identity(self) -> dict[str, Any]:
-        """Return the learned ranker, and the spaCy pipeline of a discourse graph."""
-        uses_spacy = self.graph == "discourse" and self.entities == "spacy"
-        spacy = {"spacy": pipeline_identity(self.spacy_model)} if uses_spacy else {}
-        return {**super().reading_identity(), **spacy}
+        """Return the learned ranker, and what decides the graph."""
+        graph = self.paragraph_graph()
+        return {**super().reading_identity(), **(graph.identity() if graph else {})}
+
+    def paragraph_graph(self) -> "ParagraphGraph | None":
+        """Return the graph between paragraphs, if there is one."""
+        return (
+            None
+            if self.graph == "none"
+            else graphs.load(self.graph)(self.entities, self.spacy_model)
+        )
 
     def __post_init__(self) -> None:
         if self.pooling_heads is None:
@@ -120,8 +138,8 @@ class HierarchicalTransformerConfig(TransformerConfig):
                 f"model.graph={self.graph} needs a global layer, but model.global_layers=0"
             )
         if self.entities == "auto":
-            uses_spacy = self.graph == "discourse" and available(self.spacy_model)
-            self.entities = "spacy" if uses_spacy else "capitals"
+            graph = self.paragraph_graph()
+            self.entities = graph.default_entities() if graph else "capitals"
 
     def check_width(self, width: int) -> None:
         """As NeuralConfig, also for the heads of pooling and the positions of ranks."""

@@ -1,18 +1,19 @@
 """Graphs between paragraphs that replace a head of the global layers (Hierarchical Transformer, Eq. 24 and Appendix).
 
-Rows are as in the appendix; the network divides them by their sums. N: number of paragraphs. Absent paragraphs (empty
-texts) have rows and columns of zeros.
+Rows are as in the appendix; the network divides them by their sums. A graph is one class; plug-ins add others by the
+entry-point group `longsumbench.graphs`.
 """
 
-import re
-from collections.abc import Callable, Iterable, Sequence
-from typing import TypeAlias
+from abc import ABC, abstractmethod
+from collections.abc import Sequence
+from typing import Any, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
 
 from longsumbench.modeling.ranking import similarities
 
+Edges: TypeAlias = NDArray[np.float64]
 Graph: TypeAlias = NDArray[np.float32]
 Place: TypeAlias = (
     tuple[int, int] | None
@@ -20,85 +21,53 @@ Place: TypeAlias = (
 
 _LEAST_SIMILARITY = 0.2  # edges below it are removed
 _EDGE_ROUNDING = 1e-12  # tolerance of that limit
-_ENTITY_WEIGHT = 0.2  # of a shared entity; of a marker: 1
-_MARKERS = (
-    "again, also, another, comparatively, furthermore, at the same time, however, immediately, indeed, "
-    "instead, to be sure, likewise, meanwhile, moreover, nevertheless, nonetheless, notably, otherwise, "
-    "regardless, similarly, unlike, in addition, even, in turn, in exchange, in this case, in any event, "
-    "finally, later, as well, especially, as a result, example, in fact, then, the day before"
-)
-DISCOURSE_MARKERS = tuple(_MARKERS.split(", "))
-_ANY_MARKER = "|".join(DISCOURSE_MARKERS).replace(" ", r"\s+")
-_MARKED = re.compile(rf"\W*(?:{_ANY_MARKER})\b", re.IGNORECASE)
 
 
-def similarity_graph(paragraphs: Sequence[str]) -> Graph:
-    """Return the cosines of the paragraphs' tf-idf vectors, without those below 0.2 (A.1, Eq. 25).
+class ParagraphGraph(ABC):
+    """A graph between paragraphs, a value of `model.graph`. N: number of paragraphs.
 
-    N_d is the number of paragraphs that are not empty. The graph [N, N] is symmetric, with 1 on the diagonal of
-    such a paragraph.
+    Args:
+        entities: `model.entities`, how entities are found, for graphs that need them.
+        spacy_model: `model.spacy_model`, the pipeline that finds them.
     """
-    real = _present(paragraphs)
-    similar = similarities([paragraphs[index] for index in real])
-    similar[similar < _LEAST_SIMILARITY - _EDGE_ROUNDING] = 0
-    return _spread(similar, real, len(paragraphs))
+
+    def __init__(self, entities: str, spacy_model: str) -> None:
+        self.entities, self.spacy_model = entities, spacy_model
+
+    def default_entities(self) -> str:
+        """Return what `model.entities=auto` means: "spacy" or "capitals"."""
+        return "capitals"
+
+    def identity(self) -> dict[str, Any]:
+        """Return what decides the edges, apart from settings: versions of models."""
+        return {}
+
+    def check(self) -> None:  # noqa: B027 - most need nothing
+        """Check before training that the graph can be computed here; raise EnvironmentProblem."""
+
+    @abstractmethod
+    def edges(self, paragraphs: Sequence[str], places: Sequence[Place]) -> Edges:
+        """Return the weights of the edges between paragraphs, none of which is empty: [N, N]."""
+
+    def __call__(self, paragraphs: Sequence[str], places: Sequence[Place]) -> Graph:
+        """Return the graph [N, N]; absent paragraphs (empty texts) have rows and columns of zeros."""
+        real = [index for index, text in enumerate(paragraphs) if text.strip()]
+        graph = np.zeros((len(paragraphs), len(paragraphs)), np.float32)
+        graph[np.ix_(real, real)] = self.edges(
+            [paragraphs[index] for index in real], [places[index] for index in real]
+        )
+        return graph
 
 
-def discourse_graph(
-    paragraphs: Sequence[str],
-    places: Sequence[Place],
-    entities: Callable[[Sequence[str]], Iterable[frozenset[str]]],
-) -> Graph:
-    """Return the simplified Approximate Discourse Graph: 0.2 · entities in common + a marker between (A.2, Eq. 26).
+class SimilarityGraph(ParagraphGraph):
+    """Cosines of the paragraphs' tf-idf vectors, without those below 0.2 (A.1, Eq. 25).
 
-    The marker counts 1 if two paragraphs are consecutive in a document and the later one begins with one of
-    `DISCOURSE_MARKERS`. Markers match whole words in any casing, after any signs. The paragraphs are in any order;
-    `entities` returns the set of entities of each (`entities.find_entities`).
-
-    Returns:
-        Shape [N, N], symmetric; on the diagonal 0.2 · the number of the paragraph's entities.
+    N_d is the number of paragraphs that are not empty. The graph is symmetric, with 1 on the diagonal of such a
+    paragraph.
     """
-    real = _present(paragraphs)
-    texts = [paragraphs[index] for index in real]
-    edges = _ENTITY_WEIGHT * _in_common(list(entities(texts)))
-    edges += _connected([is_marked(text) for text in texts], [places[index] for index in real])
-    return _spread(edges, real, len(paragraphs))
 
-
-def is_marked(text: str) -> bool:
-    """Return True if a paragraph begins with a discourse marker."""
-    return _MARKED.match(text) is not None
-
-
-def _in_common(entities_of: Sequence[frozenset[str]]) -> NDArray[np.float64]:
-    shared = np.zeros((len(entities_of), len(entities_of)))
-    for row, entities in enumerate(entities_of):
-        for column, others in enumerate(entities_of):
-            shared[row, column] = len(entities & others)
-    return shared
-
-
-def _connected(marked: Sequence[bool], places: Sequence[Place]) -> NDArray[np.float64]:
-    """Return 1, symmetrically, for a paragraph that begins with a marker and the one before it."""
-    edges = np.zeros((len(places), len(places)))
-    # Paragraphs are in any order: look up the one before.
-    at = {place: index for index, place in enumerate(places)}
-    for index, place in enumerate(places):
-        if place is None or not marked[index]:
-            continue
-        document, number = place
-        previous = at.get((document, number - 1))
-        if previous is not None:
-            edges[index, previous] = edges[previous, index] = 1
-    return edges
-
-
-def _present(paragraphs: Sequence[str]) -> list[int]:
-    return [index for index, text in enumerate(paragraphs) if text.strip()]
-
-
-def _spread(edges: NDArray[np.float64], real: Sequence[int], size: int) -> Graph:
-    """Return the edges between real paragraphs as edges between all."""
-    graph = np.zeros((size, size), np.float32)
-    graph[np.ix_(real, real)] = edges
-    return graph
+    def edges(self, paragraphs: Sequence[str], places: Sequence[Place]) -> Edges:
+        """Return the similarities: [N, N]."""
+        similar = similarities(paragraphs)
+        similar[similar < _LEAST_SIMILARITY - _EDGE_ROUNDING] = 0
+        return similar

@@ -6,7 +6,6 @@ from dataclasses import replace
 import datasets
 import numpy as np
 import torch
-from numpy.typing import NDArray
 
 from longsumbench.core import ATTENDED_AXIS, Decoding, Evidence, Example, FitContext
 from longsumbench.modeling.collate import UnitCollator
@@ -21,9 +20,7 @@ from longsumbench.models.hierarchical_transformer.config import (
     FlatTransformerConfig,
     HierarchicalTransformerConfig,
 )
-from longsumbench.models.hierarchical_transformer.entities import find_entities
 from longsumbench.models.hierarchical_transformer.global_layer import ParagraphAttention
-from longsumbench.models.hierarchical_transformer.graphs import discourse_graph, similarity_graph
 from longsumbench.models.hierarchical_transformer.model import (
     HierarchicalTransformerForConditionalGeneration,
 )
@@ -43,7 +40,8 @@ class HierarchicalReader(BestParagraphs):
 
     def __init__(self, config: HierarchicalTransformerConfig) -> None:
         super().__init__(config)
-        if config.graph != "none":
+        self.graph = config.paragraph_graph()
+        if self.graph:
             self.columns = {"unit_graph": datasets.List(datasets.List(datasets.Value("float32")))}
 
     def limits(self, training: bool) -> Limits:
@@ -54,9 +52,9 @@ class HierarchicalReader(BestParagraphs):
         return replace(super().limits(training), num_paragraphs=number)
 
     def prepare(self, context: FitContext) -> None:
-        """Check that spaCy is installed if it is needed; then fit or load the ranker."""
-        if self.config.graph == "discourse":
-            find_entities(self.config.entities, self.config.spacy_model)
+        """Check that the graph can be computed; then fit or load the ranker."""
+        if self.graph:
+            self.graph.check()
         super().prepare(context)
 
     def read(self, example: Example, limits: Limits) -> Units:
@@ -66,21 +64,11 @@ class HierarchicalReader(BestParagraphs):
         room = replace(limits, paragraph_length=length, reserved=len(query))
         units, paragraphs = self.best(example, room)
         units = prepend_query(units, query)
-        if self.config.graph == "none":
+        if self.graph is None:
             return units
         texts = [example.title or "", *(paragraph.text for paragraph in paragraphs)]
         places = [None, *(paragraph.place for paragraph in paragraphs)]
         return replace(units, columns={"unit_graph": self.graph(texts, places).tolist()})
-
-    def graph(
-        self, texts: Sequence[str], places: Sequence[tuple[int, int] | None]
-    ) -> NDArray[np.float32]:
-        """Return the graph between paragraphs (Hierarchical Transformer, Appendix): [units, units], edge weights."""
-        if self.config.graph == "similarity":
-            return similarity_graph(texts)
-        return discourse_graph(
-            texts, places, find_entities(self.config.entities, self.config.spacy_model)
-        )
 
 
 class FlatReader(BestParagraphs):

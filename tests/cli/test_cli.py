@@ -10,9 +10,9 @@ from support.commands import Command
 from support.toys import write_jsonl
 
 import longsumbench
-from longsumbench.analysis.plan import ANALYSES
 from longsumbench.cli.lists import LISTED_KINDS
-from longsumbench.cli.main import COMMANDS, main, parse_words, parser
+from longsumbench.cli.main import commands, main, parse_words, parser
+from longsumbench_reproduction.analysis.analyze import ANALYSES
 
 
 @pytest.fixture
@@ -66,7 +66,7 @@ def test_commands_on_finished_runs_import_little(words: list[str]) -> None:
     )
 
 
-@pytest.mark.parametrize("command", ["", *(command.name for command in COMMANDS)])
+@pytest.mark.parametrize("command", ["", *commands.targets()])
 def test_help_teaches(
     command: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -11,9 +11,7 @@ from support.commands import Command
 from support.tiny_seq2seq import tiny_checkpoint
 from support.toys import tiny_overrides, write_jsonl
 
-from longsumbench.analysis.dataset.rank_recall import RankRecallSettings
 from longsumbench.analysis.dataset.stats import StatsSettings
-from longsumbench.analysis.plan import ANALYSES
 from longsumbench.cli.main import main
 from longsumbench.core import (
     SECTIONS,
@@ -28,8 +26,10 @@ from longsumbench.core.bounds import Date
 from longsumbench.core.registry import config_of
 from longsumbench.errors import EnvironmentProblem, UsageError
 from longsumbench.runs import plan as planning
+from longsumbench_reproduction.analysis.analyze import ANALYSES
+from longsumbench_reproduction.analysis.rank_recall import RankRecallSettings
 
-MODELS = {name: config_of(name) for name in registry.systems.built_in}
+MODELS = {name: config_of(name) for name in registry.systems.shipped()}
 ANALYSIS_SETTINGS = {name: analysis.settings for name, analysis in ANALYSES.items()}
 COMMANDS = {
     "ranker": RankerSettings,

@@ -133,7 +133,7 @@ def test_settling_does_not_touch_what_it_is_given() -> None:
     assert two.train.max_steps == Recipe().max_steps
 
 
-@pytest.mark.parametrize("name", [*SECTIONS, *registry.systems.built_in])
+@pytest.mark.parametrize("name", [*SECTIONS, *registry.systems.shipped()])
 def test_no_value_is_the_word_none(name: str) -> None:
     """Python's None is refused as a value of every setting; null, if advised, is accepted, for "" as an empty text."""
     schema = SECTIONS.get(name) or registry.config_of(name)

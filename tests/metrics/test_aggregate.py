@@ -40,7 +40,7 @@ def rouge() -> Metric:
 
 def test_metrics_stand_side_by_side() -> None:
     """No two metrics have a column in common, each has the name it is registered by, and a unit belongs to a column."""
-    classes = {name: metrics.load(name) for name in metrics.built_in}
+    classes = {name: metrics.load(name) for name in metrics.shipped()}
     columns = [column for metric in classes.values() for column in metric.columns]
     assert len(columns) == len(set(columns))
     assert [metric.name for metric in classes.values()] == list(classes)

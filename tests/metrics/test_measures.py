@@ -81,7 +81,7 @@ SILENT_CORPUS = replace(CORPUS, metrics=())  # the same texts, scored by ROUGE a
 def registered(monkeypatch: pytest.MonkeyPatch) -> None:
     """Register the two datasets under their names."""
     targets = {"reports": f"{__name__}:CORPUS", "plain_reports": f"{__name__}:SILENT_CORPUS"}
-    known = {**registry.corpora.built_in, **targets}
+    known = {**registry.corpora.shipped(), **targets}
     monkeypatch.setattr(registry, "corpora", replace(registry.corpora, built_in=known))
 
 

@@ -27,7 +27,7 @@ STEPS = 6
 FLOAT32, BFLOAT16 = 64 * 30 * STEPS * 2**-24, 2 * STEPS * 2**-9
 SYSTEMS = [
     name
-    for name in sorted(registry.systems.built_in)
+    for name in sorted(registry.systems.shipped())
     if issubclass(registry.systems.load(name), NeuralSystem)
 ]
 TRAIN, VALIDATION, TEST = (

@@ -17,11 +17,11 @@ from torch import Tensor
 from longsumbench.cache.artifacts import ArtifactCache
 from longsumbench.core import FitContext, Recipe, Scoring
 from longsumbench.errors import SuiteError
-from longsumbench.metrics.coherence import Coherence
 from longsumbench.modeling.tokenizer import train_tokenizer
 from longsumbench.models.pagesum.config import PageSumConfig
 from longsumbench.models.pagesum.system import PageSum
 from longsumbench.runs.checkpoints import open_system
+from longsumbench_reproduction.metrics.coherence import Coherence
 
 CONFIG, WEIGHTS, TOKENIZER = "config.json", "model.safetensors", "tokenizer.json"
 TRAIN = ToySplit.of("train", 12)

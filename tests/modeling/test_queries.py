@@ -12,7 +12,7 @@ from longsumbench.modeling.neural_system import NeuralSystem
 
 NEURAL = sorted(
     name
-    for name in registry.systems.built_in
+    for name in registry.systems.shipped()
     if issubclass(registry.systems.load(name), NeuralSystem)
 )
 LENGTHS = {  # system → the setting that a unit's length is kept to

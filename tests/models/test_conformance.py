@@ -136,7 +136,7 @@ def test_it_says_what_it_is(name: str) -> None:
 def test_built_in_settings_are_listed_without_torch() -> None:
     """`longsumbench list settings MODEL` imports no torch for any built-in system, so it is there at once."""
     code = "import sys; from longsumbench.core import catalogue, registry\n"
-    code += "for name in registry.systems.built_in: catalogue.setting_rows(registry.config_of(name), 'model.')\n"
+    code += "for name in registry.systems.shipped(): catalogue.setting_rows(registry.config_of(name), 'model.')\n"
     code += "sys.exit('torch' in sys.modules)"
     subprocess.run([sys.executable, "-c", code], check=True)
 
@@ -144,8 +144,8 @@ def test_built_in_settings_are_listed_without_torch() -> None:
 def test_systems_and_corpora_are_described() -> None:
     """Each built-in name is listed with a line of its own, not with where it is defined."""
     for table in (registry.systems, registry.corpora):
-        lines = [catalogue.about(table, name) for name in table.built_in]
-        assert len({*lines} - {*table.built_in.values()}) == len(table.built_in)
+        lines = [catalogue.about(table, name) for name in table.shipped()]
+        assert len({*lines} - {*table.shipped().values()}) == len(table.shipped())
 
 
 @pytest.mark.parametrize("name", NAMES)

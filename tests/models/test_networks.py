@@ -13,9 +13,9 @@ from support import (
     hierarchical_networks,
     pagesum_networks,
     seal_networks,
-    tdmca_networks,
 )
 from support.networks import alone
+from support.reproduction import tdmca_networks
 from torch import Tensor
 
 from longsumbench.modeling.nn.folded_attention import CACHE

@@ -33,7 +33,7 @@ def test_every_system_has_a_case() -> None:
     """
     assert STORED["outcomes"].keys() == outcome_versions.CASES.keys()
     systems = {words.split()[0] for words in outcome_versions.CASES.values()}
-    assert systems == registry.systems.built_in.keys() - {"person"}
+    assert systems == registry.systems.shipped().keys() - {"person"}
 
 
 @pytest.mark.parametrize("name", outcome_versions.CASES)

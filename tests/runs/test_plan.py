@@ -262,7 +262,7 @@ def test_only_a_scale_may_set_what_a_system_lacks(tmp_path: Path) -> None:
 def test_scales_name_settings_that_there_are() -> None:
     """Under `models`, the suite's scales name its own systems, and settings that one of them has."""
     known = {
-        name: {item.name for item in fields(config_of(name))} for name in registry.systems.built_in
+        name: {item.name for item in fields(config_of(name))} for name in registry.systems.shipped()
     }
     for blocks in scale_models(None).values():
         assert set(blocks) <= {"all", *known}

@@ -2,9 +2,9 @@
 
 from collections.abc import Sequence
 
-from longsumbench.analysis.sampled import Outputs, Sampled
 from longsumbench.core import Document, Example, Section
 from longsumbench.runs.record import RunRecord
+from longsumbench_reproduction.analysis.sampled import Outputs, Sampled
 from support.toys import ToySplit
 
 

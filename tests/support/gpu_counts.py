@@ -36,7 +36,7 @@ Mark = tuple[int, int]  # launches and waits so far
 
 def counted_systems() -> dict[str, dict[str, str]]:
     """Return name → settings of all neural systems; PageSum has two decoders."""
-    names = sorted(registry.systems.built_in)
+    names = sorted(registry.systems.shipped())
     names = [name for name in names if issubclass(registry.systems.load(name), NeuralSystem)]
     return {
         **{name: {"model": name} for name in names},

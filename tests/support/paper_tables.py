@@ -7,10 +7,17 @@ from typing import Any
 import pandas as pd
 import pytest
 
-from longsumbench.papers import make, page, paper_tables
-from longsumbench.papers.page import NOT_TESTED, REPRODUCED, UNDECIDED, Job, Page, Verdict
-from longsumbench.papers.paper_tables import PaperRow, PaperTable
 from longsumbench.views.tables import Block
+from longsumbench_reproduction.papers import make, page, paper_tables
+from longsumbench_reproduction.papers.page import (
+    NOT_TESTED,
+    REPRODUCED,
+    UNDECIDED,
+    Job,
+    Page,
+    Verdict,
+)
+from longsumbench_reproduction.papers.paper_tables import PaperRow, PaperTable
 
 TOYS = {
     "Toys": {"probe": "dataset=jsonl dataset.name=toys", "paper": "dataset=jsonl dataset.name=toys"}
@@ -39,7 +46,7 @@ def offer(monkeypatch: pytest.MonkeyPatch, *offered: PaperTable) -> None:
     found = {paper_table.name: paper_table for paper_table in offered}
     for module in (paper_tables, make, page):
         monkeypatch.setattr(module, "read_paper_tables", lambda: found)
-    kind = ModuleType("longsumbench.papers.scores")
+    kind = ModuleType("longsumbench_reproduction.papers.scores")
     kind.scores_page = runs_page  # type: ignore[attr-defined]
     monkeypatch.setitem(sys.modules, kind.__name__, kind)
 

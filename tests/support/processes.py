@@ -195,7 +195,7 @@ def serve_requests(descriptor: int) -> dict[str, Any]:
     from longsumbench.core import registry
 
     for table in (registry.systems, registry.corpora, registry.metrics):
-        for name in table.built_in:
+        for name in table.shipped():
             table.load(name)
     gc.freeze()  # else a collection in a copy would write to, and so copy, all of its memory
     signal.signal(signal.SIGCHLD, signal.SIG_IGN)  # nobody asks how reporters end

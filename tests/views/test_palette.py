@@ -74,7 +74,7 @@ def test_a_system_looks_the_same_everywhere() -> None:
     """Whatever is drawn next to it; built-in systems all look different, and so do variants of one."""
     (seal,) = system_styles(["seal"])
     assert system_styles(["ea", "mine", "seal"])[2] == seal
-    names = list(registry.systems.built_in)
+    names = list(registry.systems.shipped())
     assert len({(style["color"], style["marker"]) for style in system_styles(names)}) == len(names)
     first, *others = system_styles(["seal"] * 8)
     assert first == seal

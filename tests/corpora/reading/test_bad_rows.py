@@ -38,7 +38,7 @@ VALUES: tuple[Any, ...] = (  # what is in a field's place
 NO_TEXT = (False, -1.5, {"odd": [None]})  # in no field can these mean anything
 
 
-CORPORA = [registry.corpora.load(name) for name in registry.corpora.built_in]
+CORPORA = [registry.corpora.load(name) for name in registry.corpora.shipped()]
 KINDS = [(name, number) for name, rows in ROWS.items() for number in range(len(rows))]
 
 

@@ -6,29 +6,16 @@ import pytest
 
 from longsumbench.core import build_settings
 from longsumbench.errors import UsageError
-from longsumbench.models.hierarchical_transformer import config as module
 from longsumbench.models.hierarchical_transformer.config import (
     HierarchicalTransformerConfig,
 )
-from longsumbench.models.tdmca.config import TdmcaConfig
+from longsumbench_reproduction.models.tdmca.config import TdmcaConfig
 
 
 def test_the_release_has_one_decoder_layer() -> None:
     """With fidelity=official the decoder is as shallow as the release's default, unless a depth is given."""
     assert HierarchicalTransformerConfig(fidelity="official").decoder_layers == 1
     assert HierarchicalTransformerConfig(fidelity="official", decoder_layers=4).decoder_layers == 4
-
-
-@pytest.mark.parametrize("there", [False, True])
-def test_the_configuration_says_how_entities_are_found(
-    there: bool, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """The discourse graph takes spaCy where it is installed, else capitals, unless one of them is asked for."""
-    monkeypatch.setattr(module, "available", lambda name: there)
-    assert HierarchicalTransformerConfig(graph="discourse").entities == (
-        "spacy" if there else "capitals"
-    )
-    assert HierarchicalTransformerConfig(graph="discourse", entities="spacy").entities == "spacy"
 
 
 REFUSED: dict[str, tuple[dict[str, Any], str]] = {

@@ -22,7 +22,7 @@ from longsumbench.core import (
 )
 from longsumbench.modeling.generation import GeneratedText
 from longsumbench.modeling.unit_reader import collate_units
-from longsumbench.models.hierarchical_transformer import config, system as module
+from longsumbench.models.hierarchical_transformer import system as module
 
 NAMES = ("hierarchical_transformer", "flat_transformer", "tdmca")
 GREEDY = Decoding(max_length=8, device="cpu")
@@ -156,21 +156,6 @@ def test_a_graph_reaches_training_and_writing(graph: str, tmp_path: Path) -> Non
     assert batch["unit_graph"].shape == (2, 4, 4)
     assert system.reader.row(example)["unit_graph"] == edges
     assert len(list(system.summarize([example, CLUSTER], GREEDY))) == 2
-
-
-def test_another_pipeline_makes_other_units(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Which spaCy pipeline finds entities is part of the keys; of graphs without spaCy, nothing is."""
-    monkeypatch.setattr(config, "pipeline_identity", lambda name: f"{name} 1.0")
-    discourse = built(
-        "hierarchical_transformer", graph="discourse", entities="spacy", spacy_model="some"
-    )
-    assert discourse.config.identity()["spacy"] == "some 1.0"
-    for settings in (
-        {"graph": "discourse", "entities": "capitals"},
-        {"graph": "similarity"},
-        {"entities": "spacy"},
-    ):
-        assert built("hierarchical_transformer", **settings).config.identity().get("spacy") is None
 
 
 def test_evidence_says_where_from(tmp_path: Path) -> None:

@@ -1,0 +1,1 @@
+"""Analyses of texts and summaries: locality, fusion, coherence, and the recall of rankers."""

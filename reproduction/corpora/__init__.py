@@ -1,0 +1,1 @@
+"""Datasets of which only private releases exist: WikiSum and Search2Wiki."""

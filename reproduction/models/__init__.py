@@ -1,0 +1,1 @@
+"""T-DMCA, and the discourse graph of the Hierarchical Transformer."""

@@ -1,0 +1,289 @@
+"""Verdicts on the claims of a paper table: differences of rows, over examples and seeds; all numbers as one long table.
+
+The parts of each claim --judge_claims--> Verdicts, corrected over the paper table
+
+A claim is tested once. Orderings are reproduced if each part is (intersection-union test), and reversed if one part is.
+"""
+
+import math
+from collections.abc import Iterable, Sequence
+from typing import NamedTuple
+
+import pandas as pd
+from msgspec import structs
+
+from longsumbench.formatting import format_count
+from longsumbench.leaderboards.seed_groups import PairDifference
+from longsumbench.leaderboards.significance import Correction, correct_together
+from longsumbench.metrics import statistics
+from longsumbench.metrics.aggregate import Estimate
+from longsumbench.runs.record import RunRecord
+from longsumbench.views.tables import rounded_frame
+from longsumbench_reproduction.papers.page import (
+    ALIKE_ROWS,
+    NOT_TESTED,
+    REPRODUCED,
+    REVERSED,
+    UNDECIDED,
+    UNLIKE_ROWS,
+    Job,
+    PartVerdict,
+    Verdict,
+    describe_measures,
+)
+from longsumbench_reproduction.papers.paper_tables import PaperClaim, at_scale
+
+
+# A claim has parts; `judge_claims` tests all claims of a table together
+class Part(NamedTuple):
+    """A part of a claim: two rows on one dataset and measure.
+
+    Attributes:
+        pair: "ROW > ROW", or "ROW ~ ROW" of rows that are alike.
+        dataset: the paper's name of the dataset.
+        measure: the measure.
+        comparison: the difference of the rows.
+        facts: difference in planted facts, in points; None if not measured, or if they are the measure.
+    """
+
+    pair: str
+    dataset: str
+    measure: str
+    comparison: PairDifference
+    facts: float | None = None
+
+    @property
+    def effect(self) -> statistics.MeanOverSeeds:
+        """The difference."""
+        return self.comparison.effect
+
+    def p_value(self) -> float:
+        """Return the p-value of the difference, without a correction."""
+        return self.effect.p_value()
+
+
+class Claim(NamedTuple):
+    """A claim of a paper, and our differences.
+
+    Attributes:
+        paper: the claim.
+        scale: the scale of the job.
+        datasets: the paper's names of the datasets on which it is tested.
+        parts: what is compared; empty if it cannot be compared.
+        margin: the difference from which on rows are not alike; 0 of orderings, or if there is none.
+        obstacle: the outcome of a claim that is not tested; empty if it is tested.
+        reason: why it is not tested, or more about the test.
+        runs: the runs that are compared; none for an analysis of texts.
+        learned: as in `Verdict`.
+    """
+
+    paper: PaperClaim
+    scale: str
+    datasets: tuple[str, ...] = ()
+    parts: Sequence[Part] = ()
+    margin: float = 0.0
+    obstacle: str = ""
+    reason: str = ""
+    runs: Sequence[RunRecord] = ()
+    learned: str = ""
+
+    def not_tested(self, reason: str) -> "Claim":
+        """Return the claim without a test, and why."""
+        return self._replace(obstacle=NOT_TESTED, reason=reason)
+
+    @property
+    def is_tested(self) -> bool:
+        """True if its parts are compared, and nothing is in the way of a test."""
+        return bool(self.parts) and not self.obstacle
+
+    @property
+    def seeds(self) -> int | None:
+        """Number of common seeds, the smallest of the parts; None if no seed matters."""
+        seeds = min(part.comparison.seeds for part in self.parts)
+        return seeds if seeds > 1 or any(run.key.seed is not None for run in self.runs) else None
+
+    def name_part(self, part: Part) -> str:
+        """Return the rows of a part, with its dataset and measure if the parts have several."""
+        words = [part.pair]
+        if len({part.dataset for part in self.parts}) > 1:
+            words.append(f"on {part.dataset}")
+        if len({part.measure for part in self.parts}) > 1:
+            words.append(f"in {describe_measures(part.measure)}")
+        return " ".join(words)
+
+
+def start_claim(job: Job, paper: PaperClaim) -> Claim:
+    """Return a claim without parts, and its datasets; with an obstacle if it is not tested at this scale."""
+    claimed = paper.datasets or tuple(job.paper_table.datasets)
+    readable = tuple(dataset for dataset in claimed if dataset in job.datasets)
+    claim = Claim(paper, job.scale, readable or claimed)
+    reason = "" if readable else f"none of its texts is read at scale={job.scale}"
+    reason = at_scale(paper.untested, job.scale) or reason
+    return claim.not_tested(reason) if reason else claim
+
+
+class _Deciding(NamedTuple):
+    """The part that decides a claim, its role, the outcome if the test is significant, and the p-value of the claim."""
+
+    part: Part
+    role: str
+    outcome: str
+    p: float
+
+
+def judge_claims(claims: Sequence[Claim]) -> tuple[Verdict, ...]:
+    """Return a verdict on each claim; p-values and intervals are corrected (Holm) for the number of claims."""
+    tested = [claim for claim in claims if claim.is_tested]
+    corrections = iter(correct_together([_find_deciding(claim).p for claim in tested]))
+    return tuple(_judge(claim, next(corrections) if claim.is_tested else None) for claim in claims)
+
+
+def _find_deciding(claim: Claim) -> _Deciding:
+    """Return the part that decides a claim.
+
+    Orderings are reproduced if all are, so the largest p-value counts; one that is reversed refutes the claim, so the
+    smallest counts, corrected for the number of parts (Bonferroni).
+    """
+    parts = claim.parts
+    if claim.paper.alike:
+        effects = [part.effect for part in parts]
+        smaller, larger = statistics.largest_difference(effects, claim.margin)
+        least_alike = min(parts, key=lambda part: part.effect.p_larger(claim.margin))
+        outcome = ALIKE_ROWS if smaller < larger else UNLIKE_ROWS
+        return _Deciding(least_alike, "least alike", outcome, min(smaller, larger))
+    reversed_parts = [part for part in parts if part.effect.mean < 0]
+    if reversed_parts:
+        part = min(reversed_parts, key=Part.p_value)
+        return _Deciding(part, "most reversed", REVERSED, min(1.0, len(parts) * part.p_value()))
+    part = max(parts, key=Part.p_value)
+    return _Deciding(part, "weakest", REPRODUCED, part.p_value())
+
+
+def _judge(claim: Claim, correction: Correction | None) -> Verdict:
+    pairs = claim.paper.pairs or ("no rows",)
+    verdict = Verdict(
+        claim=f"{pairs[0]} and {len(pairs) - 1} more" if pairs[1:] else pairs[0],
+        measure=", ".join(claim.paper.measures_at(claim.scale)),
+        datasets=claim.datasets,
+        outcome=claim.obstacle or (UNDECIDED if claim.parts else NOT_TESTED),
+        reason=_describe_test(claim),
+        says=claim.paper.says,
+        source=claim.paper.source,
+        runs=" ".join(run.run_id for run in claim.runs),
+        learned=claim.learned,
+    )
+    if not claim.parts:
+        return verdict
+    # One part decides; the others are listed below the claim
+    decision = _find_deciding(claim)
+    if correction is not None and correction.significant:
+        verdict = structs.replace(verdict, outcome=decision.outcome)
+    parts = tuple(_judge_part(claim, part, verdict.outcome, correction) for part in claim.parts)
+    deciding = parts[claim.parts.index(decision.part)]
+    several = f" (the {decision.role} of {len(parts)} parts)" if parts[1:] else ""
+    return structs.replace(
+        verdict,
+        claim=deciding.claim + several,
+        difference=deciding.difference,
+        low=deciding.low,
+        high=deciding.high,
+        p=correction.p if correction else None,
+        n=min(part.comparison.examples for part in claim.parts),
+        seeds=claim.seeds,
+        facts=decision.part.facts,
+        parts=parts if parts[1:] else (),
+    )
+
+
+def _judge_part(
+    claim: Claim, part: Part, outcome: str, correction: Correction | None
+) -> PartVerdict:
+    """Return a part with its interval, at the level at which it is tested for the outcome of the claim.
+
+    An interval contains 0 unless the outcome is decided. That of alike rows is within the margin if the rows are alike,
+    outside if they are not, and neither if that is undecided.
+    """
+    verdict = PartVerdict(claim.name_part(part), part.dataset, part.measure, part.effect.mean)
+    if correction is None:
+        return verdict
+    if claim.paper.alike:
+        level = 2 * correction.level / (1 if outcome == ALIKE_ROWS else len(claim.parts))
+    else:
+        level = correction.level / (len(claim.parts) if part.effect.mean < 0 else 1)
+    half = part.effect.half_width(1 - level)
+    if math.isnan(half):
+        return verdict
+    return structs.replace(verdict, low=part.effect.mean - half, high=part.effect.mean + half)
+
+
+def _describe_test(claim: Claim) -> str:
+    """Return "400 examples, 3 seeds; margin 0.7", and the reason of the claim."""
+    if not claim.parts:
+        return claim.reason
+    tested = format_count(min(part.comparison.examples for part in claim.parts), "example")
+    if claim.seeds is not None:
+        words = {0: "different seeds", 1: "one seed"}
+        tested += f", {words.get(claim.seeds, f'{claim.seeds} seeds')}"
+    if claim.margin:
+        tested += f"; margin {claim.margin:g}"
+    return f"{tested}; {claim.reason}" if claim.reason else tested
+
+
+# The long table of a page: a line for each number, verdict and part
+PRINTED, OURS, DIFFERENCE, VERDICT, PART = "printed", "ours", "difference", "verdict", "part"
+
+
+class TableNumber(NamedTuple):
+    """A row of the long table.
+
+    Attributes:
+        kind: `PRINTED`, `OURS`, `DIFFERENCE` (ours minus the printed number), `VERDICT` (the difference that decides a
+            claim), or `PART` (another part of the claim above it).
+        dataset: the paper's name of the dataset; of a claim, several are separated by commas.
+        row, measure: what was measured, and how.
+        value, low, high: the number, with its 95 % interval if it is known.
+        n, seeds: number of examples and seeds.
+        p, outcome: of a verdict; p is corrected.
+        source: of a printed number, or of a claim.
+        runs: ids of the runs, separated by blanks.
+    """
+
+    kind: str
+    dataset: str
+    row: str
+    measure: str
+    value: float | None
+    low: float | None = None
+    high: float | None = None
+    n: int | None = None
+    seeds: int | None = None
+    p: float | None = None
+    outcome: str = ""
+    source: str = ""
+    runs: str = ""
+
+
+def long_table(numbers: Iterable[TableNumber], verdicts: Sequence[Verdict] = ()) -> pd.DataFrame:
+    """Return the numbers, then the verdicts, one per row; unknown values are empty."""
+    rows = list(numbers)
+    for claim in verdicts:
+        number = TableNumber(
+            VERDICT, ", ".join(claim.datasets), claim.claim, claim.measure, *_bounds(claim)
+        )
+        number = number._replace(n=claim.n, seeds=claim.seeds, p=claim.p, outcome=claim.outcome)
+        rows.append(number._replace(source=claim.source, runs=claim.runs))
+        for part in claim.parts:
+            rows.append(TableNumber(PART, part.dataset, part.claim, part.measure, *_bounds(part)))
+    return rounded_frame([row._asdict() for row in rows], list(TableNumber._fields))
+
+
+def _bounds(verdict: Verdict | PartVerdict) -> tuple[float | None, float | None, float | None]:
+    return verdict.difference, verdict.low, verdict.high
+
+
+def format_change(number: Estimate | None, decimals: int = 2) -> str:
+    """Format a difference and half its interval: "+1.20 ±0.90"; empty if it is unknown. Zero is "+0.00"."""
+    if number is None:
+        return ""
+    mean, half = f"{number.mean:+z.{decimals}f}", (number.high - number.low) / 2
+    return mean if math.isnan(half) else f"{mean} ±{half:.{decimals}f}"

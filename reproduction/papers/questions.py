@@ -1,0 +1,74 @@
+"""Kind `questions`: the questions about a reference that a summary alone answers (Hierarchical Transformer, Table 4).
+
+In the paper people answered the questions. Here each planted fact of a generated report is a question ("Who gets the
+bridge?"), which a summary answers if it states the fact right: the measure fact_recall.
+"""
+
+import numpy as np
+
+from longsumbench.leaderboards.comparability import PLANTED
+from longsumbench.views.tables import Block
+from longsumbench_reproduction.papers import printed
+from longsumbench_reproduction.papers.claims import OURS, PRINTED, TableNumber, long_table
+from longsumbench_reproduction.papers.conditions import describe_conditions
+from longsumbench_reproduction.papers.page import Job, Page
+
+_QA = "qa"  # in published.csv
+_RATING = "bws"
+_QUESTION_COLUMNS = (
+    "row",
+    "questions,\nprinted, %",
+    "ours, %",
+    *printed.LEARNED_COLUMNS,
+    "rating,\nprinted",
+)
+_BY_FACTS = (
+    "Ours: each planted fact is a question (“Who gets the bridge?”), and a summary that states the fact right answers "
+    "it. The number is the percentage of facts stated right (fact_recall). No question-answering model is used."
+)
+_NO_QUESTIONS = (
+    "Ours are missing: only generated reports (scale=probe) have questions with known answers."
+)
+_DIFFERENT = "The printed numbers are of people who answered 57 questions on 20 summaries: not comparable with ours."
+_PEOPLE = "Rating: best minus worst, -1 to 1, by people. It is out of reach of a program, so it is printed only."
+
+
+def questions_page(job: Job) -> Page:
+    """Make the page of a table of answered questions."""
+    means = printed.read_row_means(job)
+    verdicts = printed.decide_claims(job, means)
+    blocks, numbers = list[Block](), list[TableNumber]()
+    for dataset in job.paper_table.datasets:
+        rows = []
+        for label in job.paper_table.rows:
+            row = printed.find_printed_row(job.paper_table, label, dataset)
+            printed_numbers = row.numbers if row else {}
+            for name, value in printed_numbers.items():
+                number = TableNumber(PRINTED, dataset, label, name, float(value))
+                numbers.append(number._replace(source=row.source if row else ""))
+            # Ours: the share of planted facts that the summaries state right
+            estimate = means.number(label, dataset, PLANTED)
+            if estimate:
+                number = means.table_number(OURS, label, dataset, PLANTED, estimate)
+                numbers.append(number._replace(n=_count_examples(means, label, dataset, number.n)))
+            ours = [f"{estimate:.1f}" if estimate else "", *means.learned_cells(label, dataset)]
+            cells = [printed_numbers.get(_QA, ""), *ours, printed_numbers.get(_RATING, "")]
+            rows.append([label, *cells])
+        notes = (_BY_FACTS if means.facts else _NO_QUESTIONS, _DIFFERENT)
+        footnotes = (printed.LEARNED_NOTE, _PEOPLE)
+        block = Block(dataset, notes, _QUESTION_COLUMNS, "lrrlrrr", rows, footnotes=footnotes)
+        blocks.append(block.without_empty_columns())
+    return Page(
+        blocks=tuple(blocks),
+        numbers=long_table([*numbers, *means.learned_numbers()], verdicts),
+        verdicts=verdicts,
+        conditions=describe_conditions(job, means),
+    )
+
+
+def _count_examples(means: printed.RowMeans, row: str, dataset: str, n: int | None) -> int | None:
+    """Return the number of examples with questions in a row's first run with scores; `n` without scores."""
+    for run in means.groups[row, dataset].runs:
+        if run.run_id in means.scores:
+            return int(np.isfinite(means.scores[run.run_id][PLANTED]).sum())
+    return n

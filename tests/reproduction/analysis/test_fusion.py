@@ -1,0 +1,164 @@
+"""Fusion sentences: worked out by hand, against rouge_score over all pairs, and what outputs say of them."""
+
+import random
+from itertools import combinations
+
+import numpy as np
+import pytest
+from rouge_score.rouge_scorer import RougeScorer as Peer
+from support.drawn import drawn, example
+from support.run_records import record
+
+from longsumbench.errors import DataError
+from longsumbench.runs.record import RunRecord
+from longsumbench_reproduction.analysis.fusion import (
+    FusionSettings,
+    chances,
+    find_fusions,
+    stated_shares,
+)
+
+WORDS = ["ash", "birch", "cedar", "elm", "fir", "oak", "pine", "yew", "lime"]
+FILLED = ["ash birch cedar", *("nothing of it here" for _ in range(8)), "elm fir oak"]
+FUSED = "ash birch elm fir"
+
+
+def written(*texts: str) -> list[tuple[RunRecord, dict[str, str]]]:
+    """Return runs that wrote a text each for the example "e"."""
+    return [(record(f"run{place}", 1.0), {"e": text}) for place, text in enumerate(texts)]
+
+
+def test_worked_example() -> None:
+    """Half of h is in sentence 1 of 10, half in 10: a pair at distance 9/10, of recall 1, each alone 1/2."""
+    found = find_fusions(
+        drawn([example("e", FILLED, reference=[FUSED, "ash birch cedar"])]), FusionSettings()
+    )
+    (one,) = found.fusions
+    assert (one.place, one.numbers, one.of, one.bar, one.distance) == (1, (1, 10), 10, 9, 0.9)
+    assert (one.score, one.alone, one.sources) == (
+        1.0,
+        (0.5, 0.5),
+        ("ash birch cedar", "elm fir oak"),
+    )
+    assert found.bars()["pairs"].tolist() == [0] * 9 + [1]
+    assert found.num_sentences == 2  # sentence 1 says all of the second: nothing is fused there
+    assert "1 of 2 reference sentences (50.0 %)" in found.render()
+
+
+def texts(draw_: random.Random, sentences: int) -> list[str]:
+    return [
+        " ".join(draw_.choices([*WORDS, "oaks"], k=draw_.randrange(1, 6))) for _ in range(sentences)
+    ]
+
+
+@pytest.mark.parametrize("rouge", ["1", "2", "L"])
+def test_pairs_are_those_of_rouge_score(rouge: str) -> None:
+    """The best of all pairs, by rouge_score's recall of h, and whether it passes both thresholds (Eqs. 13 to 16)."""
+    draw_, peer, kind = (
+        random.Random(rouge),
+        Peer([f"rouge{rouge}"], use_stemmer=True),
+        f"rouge{rouge}",
+    )
+    settings = FusionSettings(rouge=rouge, overlap=15, rise=8)
+
+    def recall(summary: str, text: str) -> float:
+        return float(peer.score(summary, text)[kind].recall)
+
+    for number in range(12):
+        source, reference = texts(draw_, draw_.randrange(2, 12)), texts(draw_, 4)
+        expected = []
+        for place, sentence in enumerate(reference, 1):
+            scores = {}
+            for first, second in pairs(len(source)):
+                scores[first, second] = recall(sentence, f"{source[first]} {source[second]}")
+            best = max(scores, key=lambda pair: (scores[pair], -pair[0], -pair[1]))
+            alone = [recall(sentence, source[index]) for index in best]
+            if min(alone) > 0.15 + 1e-9 and scores[best] - max(alone) > 0.08 + 1e-9:
+                numbers = best[0] + 1, best[1] + 1
+                expected.append((place, numbers, pytest.approx(scores[best])))
+        sampled = drawn([example(f"{number}", source, reference=reference)])
+        fusions = find_fusions(sampled, settings).fusions
+        assert [(fusion.place, fusion.numbers, fusion.score) for fusion in fusions] == expected
+
+
+def pairs(size: int) -> list[tuple[int, int]]:
+    """Return all pairs, the earlier first."""
+    return list(combinations(range(size), 2))
+
+
+@pytest.mark.parametrize(("size", "bins"), [(2, 10), (3, 10), (10, 10), (37, 7), (200, 10)])
+def test_chances_are_those_of_all_pairs(size: int, bins: int) -> None:
+    """They are the shares of all pairs of different sentences, bin by bin, and make one together."""
+    counts = np.zeros(bins)
+    for first, second in pairs(size):
+        counts[(second - first) * bins // size] += 1
+    assert chances(size, bins) == pytest.approx(counts / counts.sum())
+    assert len(chances(size, bins)) == bins
+
+
+def test_bars_hold_every_pair_once() -> None:
+    """The bars' counts are those of the pairs, their shares make 100, whoever drew them; so do a run's four ways."""
+    draw_ = random.Random(5)
+    examples = [
+        example(f"{n}", texts(draw_, 9), texts(draw_, 8), reference=texts(draw_, 5))
+        for n in range(8)
+    ]
+    outputs = [
+        (record(name, 1.0), {one.id: " .\n".join(texts(draw_, 3)) for one in examples})
+        for name in ("a", "b")
+    ]
+    found = find_fusions(drawn(examples, *outputs), FusionSettings(bins=7))
+    bars, runs = found.bars(), found.by_run()
+    assert bars["pairs"].sum() == len(found.fusions) > 10
+    for column in ("share", "chance"):
+        assert bars[column].sum() == pytest.approx(100)
+    assert ((bars["low"] <= bars["share"]) & (bars["share"] <= bars["high"])).all()
+    assert runs[["both", "first", "second", "neither"]].sum(axis=1).unique() == pytest.approx(100)
+    for _, rows in runs.groupby("run_id"):
+        of_bars = rows[rows["bar"] != "all"]
+        assert of_bars["n"].sum() == rows["n"].max() == len(found.fusions)
+    assert {fusion.documents for fusion in found.fusions} >= {(1, 2)}
+    assert "of two documents" in found.render()
+
+
+def test_words_that_one_source_alone_gives() -> None:
+    """Of h = a a b c, s1 = a b, s2 = a c d: s1 alone gives b, s2 alone c; what both have is nobody's own."""
+    h, first, second = list("aabc"), list("ab"), list("acd")
+    assert stated_shares(["b"], h, first, second) == (1.0, 0.0)
+    assert stated_shares(["a", "d"], h, first, second) == (0.0, 0.0)
+    assert stated_shares(["c", "b"], h, first, second) == (1.0, 1.0)
+    assert stated_shares(["a"], ["a", "a"], ["a", "a"], ["a"]) == (
+        1.0,
+        1.0,
+    )  # the second a is the first's; s2 has none
+
+
+@pytest.mark.parametrize(
+    ("output", "says", "joined"),
+    [
+        ("Birch and elm.", "both", True),
+        ("An ash stands here.\nThe fir is gone.", "both", False),
+        ("An ash and a birch.", "first", False),
+        ("No fir.", "second", False),
+        ("Nothing at all.", "neither", False),
+        ("", "neither", False),
+    ],
+)
+def test_what_an_output_says(output: str, says: str, joined: bool) -> None:
+    """Half of the words of a source are enough, in one sentence; joined are both in the sentence closest to h."""
+    found = find_fusions(
+        drawn([example("e", FILLED, reference=[FUSED])], *written(output)), FusionSettings()
+    )
+    ((one,),) = (fusion.outputs for fusion in found.fusions)
+    assert (one.says, one.joined) == (says, joined)
+    assert one.closest in (output.splitlines() or [""])
+
+
+def test_what_cannot_be_looked_at() -> None:
+    """Examples without a reference or a second sentence are left out and counted; without any other, it is an error."""
+    empty = [example("x", ["ash"], reference=["oak"]), example("y", FILLED, reference=[])]
+    found = find_fusions(drawn([example("e", FILLED, reference=[FUSED]), *empty]), FusionSettings())
+    assert found.without == 2
+    assert "2 examples left out" in found.render()
+    with pytest.raises(DataError, match="nothing to fuse"):
+        find_fusions(drawn(empty), FusionSettings())

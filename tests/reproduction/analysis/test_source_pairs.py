@@ -1,0 +1,109 @@
+"""PageSum's pair search: the best of all pairs, exactly."""
+
+from itertools import combinations
+
+import pytest
+from hypothesis import given, settings, strategies as st
+from rouge_score.rouge_scorer import RougeScorer
+from rouge_score.tokenizers import Tokenizer
+
+from longsumbench.errors import UsageError
+from longsumbench_reproduction.analysis import source_pairs
+from longsumbench_reproduction.analysis.source_pairs import FUSION_TYPES, SourcePair, best_pairs
+
+Words = list[str]
+TEXTS = st.lists(st.lists(st.sampled_from("abcd"), max_size=6), max_size=7)
+SOURCES = st.lists(st.lists(st.sampled_from("abcde"), max_size=6), min_size=2, max_size=7)
+
+
+class AsTheyAre(Tokenizer):
+    """Takes words as they are."""
+
+    def tokenize(self, text: str) -> list[str]:  # noqa: D102 - as the library says
+        return text.split()
+
+
+SCORER = RougeScorer(list(FUSION_TYPES), tokenizer=AsTheyAre())
+
+
+def recall(words: Words, reference: Words, kind: str) -> float:
+    return float(SCORER.score(" ".join(reference), " ".join(words))[kind].recall)
+
+
+def slow_pair(sentences: list[Words], reference: Words, kind: str) -> tuple[int, int, float]:
+    """The definition: score every pair with the library, take the first of the best."""
+    scores = {
+        (i, j): recall(sentences[i] + sentences[j], reference, kind)
+        for i, j in combinations(range(len(sentences)), 2)
+    }
+    top = max(scores.values())
+    return *min(pair for pair, score in scores.items() if score > top - 1e-12), top
+
+
+@pytest.mark.parametrize("kind", FUSION_TYPES)
+@pytest.mark.parametrize(("promising", "at_once"), [(1, 1), (2, 9), (32, 1 << 20)])
+@settings(max_examples=20)
+@given(sentences=SOURCES, summary=TEXTS)
+def test_equals_scoring_every_pair_with_the_library(
+    promising: int,
+    at_once: int,
+    kind: str,
+    sentences: list[Words],
+    summary: list[Words],
+) -> None:
+    """Pair, score and scores alone are those of a search that calls rouge_score for every pair, ties included."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(
+            fusion, "_PROMISING", promising
+        )  # fewer pairs known beforehand, and fewer looked at together,
+        patch.setattr(
+            source_pairs, "_PAIRS_AT_ONCE", at_once
+        )  # change the way and not what is found
+        pairs = best_pairs(sentences, summary, kind)
+    for pair, reference in zip(pairs, summary, strict=True):
+        first, second, top = slow_pair(sentences, reference, kind)
+        assert (pair.first, pair.second) == (first, second)
+        assert pair.score == pytest.approx(top)
+        alone = [recall(sentences[index], reference, kind) for index in (first, second)]
+        assert pair.alone == pytest.approx(alone)
+
+
+def test_hand_worked_pair() -> None:
+    """Of "a b c d e", sentence 1 has a b, sentence 3 c d, and both together the bigrams a b, b c and c d."""
+    sentences = [text.split() for text in ("x y", "z a b", "b a", "c d x", "q")]
+    summary = [list("abcde")]
+    assert best_pairs(sentences, summary, "rouge1") == [
+        SourcePair(1, 3, 4 / 5, (2 / 5, 2 / 5), 2 / 5)
+    ]
+    assert best_pairs(sentences, summary, "rouge2") == [
+        SourcePair(1, 3, 3 / 4, (1 / 4, 1 / 4), 2 / 5)
+    ]
+    assert best_pairs(sentences, summary, "rougeL") == [
+        SourcePair(1, 3, 4 / 5, (2 / 5, 2 / 5), 2 / 5)
+    ]
+
+
+@pytest.mark.parametrize(
+    ("together", "alone", "thresholds", "expected"),
+    [
+        (0.36, 0.25, {}, True),
+        (0.35, 0.25, {}, False),  # exactly 10 more
+        (0.40, 0.20, {}, False),  # exactly 20 alone
+        (0.60, 0.55, {}, False),
+        (0.60, 0.55, {"rise": 4}, True),
+        (0.60, 0.10, {"overlap": 9}, True),
+    ],
+)
+def test_fused_is_strict(
+    together: float, alone: float, thresholds: dict[str, float], expected: bool
+) -> None:
+    """Eqs. 15 and 16: each sentence alone, and the gain of both, must be above their thresholds."""
+    assert SourcePair(0, 1, together, (alone, alone), 0.5).fused(**thresholds) == expected
+
+
+def test_bad_input_is_refused() -> None:
+    """The message lists the types that there are; a single sentence has no pair."""
+    with pytest.raises(UsageError, match="rouge1, rouge2, rougeL"):
+        best_pairs([["a"], ["b"]], [["a"]], "rouge3")
+    with pytest.raises(ValueError, match="two source sentences"):
+        best_pairs([["a"]], [["a"]])
