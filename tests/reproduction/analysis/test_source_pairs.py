@@ -54,7 +54,7 @@ def test_equals_scoring_every_pair_with_the_library(
     """Pair, score and scores alone are those of a search that calls rouge_score for every pair, ties included."""
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(
-            fusion, "_PROMISING", promising
+            source_pairs, "_PROMISING", promising
         )  # fewer pairs known beforehand, and fewer looked at together,
         patch.setattr(
             source_pairs, "_PAIRS_AT_ONCE", at_once
