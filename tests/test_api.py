@@ -21,6 +21,8 @@ import longsumbench
 from longsumbench.cli.main import main
 from longsumbench.errors import SuiteError, UnknownName, UsageError
 from longsumbench.runs.overrides import format_overrides
+from longsumbench_reproduction.analysis.analyze import analyze
+from longsumbench_reproduction.papers.make import paper
 
 _VALUES = st.one_of(
     st.none(), st.booleans(), st.integers(-(10**9), 10**9), st.floats(-1e6, 1e6), st.text()
@@ -61,8 +63,8 @@ def test_every_public_name_is_there_and_nothing_heavy_is_loaded_before_it_is_use
         lambda value: longsumbench.load_dataset("mine", path=value),
         lambda value: longsumbench.leaderboard(value),
         lambda value: longsumbench.agreement("nosuch", where=value),
-        lambda value: longsumbench.analyze(value),
-        lambda value: longsumbench.paper(value, run=False),
+        lambda value: analyze(value),
+        lambda value: paper(value, run=False),
     ],
 )
 def test_a_collection_in_a_wrong_place_is_an_error(
@@ -108,7 +110,7 @@ def test_statistics_and_analyses_are_those_of_the_commands(
     """Each returns what its command prints, and writes nothing."""
     data = ["dataset=jsonl", f"dataset.path={toy['dataset']['path']}", "sample=3"]
     stats = longsumbench.stats(dataset=toy["dataset"], sample=3)
-    fusion = longsumbench.analyze("fusion", dataset=toy["dataset"], sample=3, bins=5)
+    fusion = analyze("fusion", dataset=toy["dataset"], sample=3, bins=5)
     assert not Path("results").exists()
     for report, words in (
         (stats, ["stats", *data]),
@@ -116,7 +118,7 @@ def test_statistics_and_analyses_are_those_of_the_commands(
     ):
         assert run_command(0, *words).out.startswith(report.render())
     with pytest.raises(UnknownName, match="did you mean 'fusion'"):
-        longsumbench.analyze("fusoin")
+        analyze("fusoin")
 
 
 @pytest.mark.parametrize(

@@ -2,11 +2,13 @@
 
 import re
 import tomllib
+from importlib import import_module
 from pathlib import Path
 
 import pytest
 import torch
 from safetensors.torch import load_file
+from support.commands import Command
 from support.json_files import write_json
 from support.packages import install_package
 from support.paths import ROOT
@@ -97,6 +99,17 @@ def test_a_dataset_and_a_metric(package: Path, tmp_path: Path) -> None:
         "score.metrics=[number_recall]",
     ]
     assert run(package, *words).evaluation.measures["number_recall"].mean == 50.0
+
+
+def test_a_command_and_a_page(package: Path, tmp_path: Path, run_command: Command) -> None:
+    """The command and the page name the system that was run, the menu has the page, and Python the function."""
+    data = ["dataset=jsonl", f"dataset.path={write_jsonl(tmp_path / 'toy')}"]
+    run(package, "model=lead", *data)
+    assert run_command(0, "systems", "--results-dir", str(package)).out == "lead\n"
+    assert run_command(0, "site", "--results-dir", str(package), "--output", "site").out
+    assert Path("site/systems.txt").read_text() == "lead"
+    assert '<a href="systems.txt">Systems</a>' in Path("site/index.html").read_text()
+    assert import_module("longsumbench").list_systems(Results(package)) == ["lead"]
 
 
 @pytest.mark.parametrize(
