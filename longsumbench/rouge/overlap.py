@@ -10,17 +10,11 @@ previous row. All sentences of a candidate are in one integer. The mark that end
 """
 
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
-from itertools import chain, pairwise
+from collections.abc import Mapping, Sequence
+from itertools import pairwise
 from typing import Any, NamedTuple
 
-import numpy as np
-from numpy.typing import NDArray
-
 from longsumbench.rouge.tokenizer import END
-
-Lengths = NDArray[np.int32]
-_NUM_ONES = np.array([byte.bit_count() for byte in range(256)], np.uint8)
 
 
 class Overlap(NamedTuple):
@@ -133,38 +127,3 @@ def _backtrack_rows(rows: Sequence[tuple[int, int, int]], at: int, union: Counte
             column = risen & -risen
             at |= (1 << (match & column - 1).bit_length()) >> 2
             risen ^= column
-
-
-def lengths_of_prefixes(
-    texts: Sequence[Sequence[int]], targets: Sequence[Sequence[int]]
-) -> Iterator[Lengths]:
-    """Yield, for each target, the LCS of its first 0, 1, … L words with every text: [L + 1, N].
-
-    All texts are in one row of bits. Bits of zero follow each text up to the end of a byte.
-    Words are numbers from 0 on.
-    """
-    target_words = set(chain.from_iterable(targets))
-    shared = [
-        list(filter(target_words.__contains__, text)) for text in texts
-    ]  # others match nothing
-    padded = [[*text, *[-1] * (8 - len(text) % 8)] for text in shared]
-    joined = np.fromiter(chain.from_iterable(padded), np.int64)
-    starts = np.cumsum([0, *(len(text) // 8 for text in padded)])[:-1]
-    lengths = np.array([len(text) for text in shared], np.int32)
-    bits = {word: _as_bits(joined == word) for word in target_words}
-    free = _as_bits(joined >= 0)
-    for target in targets:
-        rows = [free]
-        for word in target:
-            rising = rows[-1] & bits[word]
-            rows.append(((rows[-1] + rising) | (rows[-1] ^ rising)) & free)
-        width = len(joined) // 8
-        in_bytes = np.frombuffer(b"".join(row.to_bytes(width, "little") for row in rows), np.uint8)
-        num_ones = np.add.reduceat(
-            _NUM_ONES[in_bytes.reshape(-1, width)], starts, axis=1, dtype=np.int32
-        )
-        yield lengths - num_ones
-
-
-def _as_bits(flags: NDArray[np.bool_]) -> int:
-    return int.from_bytes(np.packbits(flags, bitorder="little").tobytes(), "little")

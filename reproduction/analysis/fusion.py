@@ -6,13 +6,13 @@
 A distance is a share of the source's sentences. h is a reference sentence, s1 and s2 the source sentences of its pair.
 """
 
-import json
 import math
 from collections import Counter
 from collections.abc import Iterator, Sequence
-from dataclasses import asdict, dataclass, field
+from dataclasses import dataclass, field
 from typing import Annotated, Any, ClassVar
 
+import msgspec
 import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
@@ -92,37 +92,65 @@ class FusionSettings(SampleSettings):
         return f"rouge{self.rouge}"
 
 
-@dataclass(frozen=True)
-class StatedShares:
-    """The parts of a fusion sentence that a run's output states."""
+class StatedShares(msgspec.Struct, frozen=True, rename={"stated_sources": "says"}):
+    """The parts of a fusion sentence that a run's output states.
 
-    run_id: str  # the run's id
-    recall: float  # ROUGE recall of h by the whole output, 0–1
-    # the output's sentence with the highest ROUGE F against h; empty for an empty output
+    Attributes:
+        recall: ROUGE recall of h by the whole output, 0–1.
+        closest: the output's sentence with the highest ROUGE F against h; empty for an empty output.
+        closest_recall: ROUGE recall of h by `closest`, 0–1.
+        parts: for s1 and s2, the greatest share, 0–1, of h's words from this source only in one output sentence.
+        stated_sources: "both", "first", "second" or "neither": the sources with at least `appears` of these words.
+        joined: whether one sentence, the closest, has enough words of both.
+    """
+
+    run_id: str
+    recall: float
     closest: str
-    closest_recall: float  # ROUGE recall of h by `closest`, 0–1
-    # for s1 and s2, the greatest share, 0–1, of h's words from this source only in one output sentence
+    closest_recall: float
     parts: tuple[float, float]
-    says: str  # "both", "first", "second" or "neither": the sources with at least `appears` of these words
-    joined: bool  # whether one sentence, the closest, has enough words of both
+    stated_sources: str
+    joined: bool
 
 
-@dataclass(frozen=True)
-class Fusion:
-    """A reference sentence that fuses two source sentences."""
+# Attribute → key in fusion-pairs.jsonl
+_KEYS = {
+    "distance_bin": "bar",
+    "reference_index": "place",
+    "reference_sentence": "summary",
+    "source_indices": "numbers",
+    "num_source_sentences": "of",
+}
+
+
+class Fusion(msgspec.Struct, frozen=True, rename=_KEYS):
+    """A reference sentence that fuses two source sentences.
+
+    Attributes:
+        distance_bin: bin of the distance, from 0.
+        distance: of s1 and s2, as a share of the source's sentences.
+        reference_index: index of h in the reference, from 1.
+        reference_sentence: h.
+        source_indices: those of s1 and s2 in the source, from 1, across documents.
+        documents: numbers of the documents with s1 and s2, from 1.
+        sources: s1 and s2.
+        score: ROUGE recall of h by both together, 0–1.
+        alone: ROUGE recall of h by s1 and by s2, 0–1.
+        outputs: what each run states of it.
+    """
 
     id: str
-    bar: int  # bin of the pair's distance, from 0
-    distance: float  # distance of s1 and s2, as a share of the source's sentences
-    place: int  # position of h in the reference, from 1
-    summary: str  # h
-    numbers: tuple[int, int]  # positions of s1 and s2 in the source, from 1, across documents
-    of: int  # number of sentences in the source
-    documents: tuple[int, int]  # numbers of the documents with s1 and s2, from 1
+    distance_bin: int
+    distance: float
+    reference_index: int
+    reference_sentence: str
+    source_indices: tuple[int, int]
+    num_source_sentences: int
+    documents: tuple[int, int]
     sources: tuple[str, str]
-    score: float  # ROUGE recall of h by both together, 0–1
-    alone: tuple[float, float]  # ROUGE recall of h by s1 and by s2, 0–1
-    outputs: tuple[StatedShares, ...] = ()  # the parts that each run states
+    score: float
+    alone: tuple[float, float]
+    outputs: tuple[StatedShares, ...] = ()
 
     @property
     def rise(self) -> float:
@@ -157,8 +185,8 @@ class FusionsFound(AnalysisResult):
         counts = np.zeros((len(self.ids), bins))
         chance = np.zeros(bins)
         for fusion in self.fusions:
-            counts[self.ids.index(fusion.id), fusion.bar] += 1
-            chance += chances(fusion.of, bins) / total
+            counts[self.ids.index(fusion.id), fusion.distance_bin] += 1
+            chance += chances(fusion.num_source_sentences, bins) / total
         low, high = 100 * ratio_intervals(counts, counts.sum(axis=1, keepdims=True))
         pairs = counts.sum(axis=0)
         table = {
@@ -178,11 +206,13 @@ class FusionsFound(AnalysisResult):
         rows = []
         bins = self.settings.bins
         for place, (run_id, name) in enumerate(self.runs.items() if self.fusions else ()):
-            stated = pd.DataFrame([fusion.outputs[place] for fusion in self.fusions])
+            stated = pd.DataFrame(
+                [msgspec.structs.asdict(fusion.outputs[place]) for fusion in self.fusions]
+            )
             stated["id"] = [fusion.id for fusion in self.fusions]
-            stated["bar"] = [fusion.bar for fusion in self.fusions]
+            stated["bar"] = [fusion.distance_bin for fusion in self.fusions]
             for says in _SAYS.values():
-                stated[says] = stated["says"] == says
+                stated[says] = stated["stated_sources"] == says
             # the last row of a run is of all bars
             for bar, bar_rows in [*stated.groupby("bar"), ("all", stated)]:
                 start, end = (0, bins) if bar == "all" else (int(bar), int(bar) + 1)
@@ -193,7 +223,7 @@ class FusionsFound(AnalysisResult):
 
     def of_bar(self, bar: int) -> list[Fusion]:
         """Return the fusion sentences of a bar, the greatest rise first."""
-        fusions = [fusion for fusion in self.fusions if fusion.bar == bar]
+        fusions = [fusion for fusion in self.fusions if fusion.distance_bin == bar]
         return sorted(fusions, key=lambda fusion: -fusion.rise)
 
     def notes(self) -> list[str]:
@@ -208,7 +238,9 @@ class FusionsFound(AnalysisResult):
         if num_fusions:
             distances = np.array([fusion.distance for fusion in self.fusions])
             near, median = 100 * np.mean(distances < 0.1), 100 * np.median(distances)
-            chance = np.mean([chances(fusion.of, 10)[0] for fusion in self.fusions])
+            chance = np.mean(
+                [chances(fusion.num_source_sentences, 10)[0] for fusion in self.fusions]
+            )
             lines.append(
                 f"{near:.1f} % of the pairs are nearer than a tenth of the source ({100 * chance:.1f} % by "
                 f"chance); the median distance is {median:.1f} % of the source"
@@ -258,8 +290,8 @@ class FusionsFound(AnalysisResult):
 
     def more_files(self) -> dict[str, str]:
         """Return all pairs as JSON lines, in the order of the data, and the table of the runs if there are any."""
-        lines = [json.dumps(asdict(fusion), ensure_ascii=False) for fusion in self.fusions]
-        files = {"fusion-pairs.jsonl": "".join(f"{line}\n" for line in lines)}
+        lines = msgspec.json.Encoder().encode_lines(self.fusions).decode()
+        files = {"fusion-pairs.jsonl": lines}
         if self.runs:
             files["fusion-runs.csv"] = self.csv(self.by_run())
         return files
@@ -409,12 +441,12 @@ def _of_example(
             )
         yield Fusion(
             id=example.id,
-            bar=(second - first) * settings.bins // len(source),
+            distance_bin=(second - first) * settings.bins // len(source),
             distance=pair.distance,
-            place=place + 1,
-            summary=reference[place],
-            numbers=(first + 1, second + 1),
-            of=len(source),
+            reference_index=place + 1,
+            reference_sentence=reference[place],
+            source_indices=(first + 1, second + 1),
+            num_source_sentences=len(source),
             documents=(documents[first], documents[second]),
             sources=(source[first], source[second]),
             score=pair.score,

@@ -124,7 +124,7 @@ def _find_case(job: Job, dataset: str, labels: Mapping[str, str]) -> _Case:
             raise UsageError(
                 f"{problem}; examples with a far one: {', '.join(dict.fromkeys(far_ids))}"
             )
-    pair = max(pairs, key=lambda pair: (pair.bar, pair.rise), default=None)
+    pair = max(pairs, key=lambda pair: (pair.distance_bin, pair.rise), default=None)
     return _Case(dataset, labels, analysis, pair)
 
 
@@ -146,17 +146,21 @@ def _shares_block(case: _Case) -> Block:
 
 def _pair_block(pair: Fusion, case: _Case) -> Block:
     """Return the texts of a pair, and what the outputs say about it."""
-    rows = [["fusion sentence", pair.summary]]
+    rows = [["fusion sentence", pair.reference_sentence]]
     several = len(set(pair.documents)) > 1
-    for number, document, text in zip(pair.numbers, pair.documents, pair.sources, strict=True):
+    for number, document, text in zip(
+        pair.source_indices, pair.documents, pair.sources, strict=True
+    ):
         of_document = f", document {document}" if several else ""
-        rows.append([f"source sentence {number:,} of {pair.of:,}{of_document}", text])
+        rows.append(
+            [f"source sentence {number:,} of {pair.num_source_sentences:,}{of_document}", text]
+        )
     # Of each output, the sentence that is nearest to the pair, and what all of it states
     for stated in pair.outputs:
         rows.append([f"{case.labels[stated.run_id]}, nearest sentence", stated.closest or "(none)"])
-        rows.append([f"{case.labels[stated.run_id]}, whole output", _SAYS[stated.says]])
+        rows.append([f"{case.labels[stated.run_id]}, whole output", _SAYS[stated.stated_sources]])
     note = (
-        f"Reference sentence {pair.place} of example {pair.id}; distance {pair.distance:.2f} of the source. "
+        f"Reference sentence {pair.reference_index} of example {pair.id}; distance {pair.distance:.2f} of the source. "
         f"ROUGE-1 recall of the fusion sentence, 0–100: both together {PERCENT * pair.score:.0f}, alone "
         f"{PERCENT * pair.alone[0]:.0f} and {PERCENT * pair.alone[1]:.0f}."
     )

@@ -155,7 +155,7 @@ def _compare_near(fusions: FusionsFound) -> _Comparison:
         row = rows[fusion.id]
         num_near[row] += fusion.distance < _HALF
         pairs[row] += 1
-        by_chance[row] += chances(fusion.of, 2)[0]
+        by_chance[row] += chances(fusion.num_source_sentences, 2)[0]
     share, expected = (PERCENT * float(part.sum() / pairs.sum()) for part in (num_near, by_chance))
     has_pairs = pairs > 0
     effect = ratio_over_examples(PERCENT * (num_near - by_chance)[has_pairs], pairs[has_pairs])

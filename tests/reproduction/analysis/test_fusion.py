@@ -34,7 +34,8 @@ def test_worked_example() -> None:
         drawn([example("e", FILLED, reference=[FUSED, "ash birch cedar"])]), FusionSettings()
     )
     (one,) = found.fusions
-    assert (one.place, one.numbers, one.of, one.bar, one.distance) == (1, (1, 10), 10, 9, 0.9)
+    assert (one.reference_index, one.source_indices) == (1, (1, 10))
+    assert (one.num_source_sentences, one.distance_bin, one.distance) == (10, 9, 0.9)
     assert (one.score, one.alone, one.sources) == (
         1.0,
         (0.5, 0.5),
@@ -78,7 +79,9 @@ def test_pairs_are_those_of_rouge_score(rouge: str) -> None:
                 expected.append((place, numbers, pytest.approx(scores[best])))
         sampled = drawn([example(f"{number}", source, reference=reference)])
         fusions = find_fusions(sampled, settings).fusions
-        assert [(fusion.place, fusion.numbers, fusion.score) for fusion in fusions] == expected
+        assert [
+            (fusion.reference_index, fusion.source_indices, fusion.score) for fusion in fusions
+        ] == expected
 
 
 def pairs(size: int) -> list[tuple[int, int]]:
@@ -150,7 +153,7 @@ def test_what_an_output_says(output: str, says: str, joined: bool) -> None:
         drawn([example("e", FILLED, reference=[FUSED])], *written(output)), FusionSettings()
     )
     ((one,),) = (fusion.outputs for fusion in found.fusions)
-    assert (one.says, one.joined) == (says, joined)
+    assert (one.stated_sources, one.joined) == (says, joined)
     assert one.closest in (output.splitlines() or [""])
 
 
