@@ -8,7 +8,7 @@ W windows of the source, n complete windows of the target, H heads, E width of a
 """
 
 from dataclasses import dataclass
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import torch
 from torch import Tensor, nn
@@ -28,35 +28,13 @@ class CompressedWindows(NamedTuple):
     mask: Tensor  # [B, 1 + W], True where a source token is real
 
 
-class KeptTarget(NamedTuple):
-    """The cached keys, or values, of the target so far in a compressed layer."""
-
-    compressed: Tensor  # [Q, 1 + n, D], of the first token, then of the complete windows
-    pending: Tensor  # [Q, fewer than w, D], of the tokens of the incomplete window
-
-
-class TdmcaCache(FoldedCache):
-    """As FoldedCache, except: it caches the windows of compressed layers, and nothing of the memory."""
-
-    def __init__(self, *caches: Any) -> None:
-        super().__init__(*caches)
-        # (layer, "keys" or "values") → the cached ones.
-        self.targets: dict[tuple[int, str], KeptTarget] = {}
-
-    def reorder_cache(self, beam_idx: Tensor) -> None:
-        """Reorder the caches of the beams."""
-        super().reorder_cache(beam_idx)
-        for name, target in self.targets.items():
-            self.targets[name] = KeptTarget(*(part.index_select(0, beam_idx) for part in target))
-
-
 @dataclass(frozen=True)
 class Past:
     """The target tokens before those of the current pass."""
 
     length: int = 0  # their number
     # their keys and values, to which this pass adds; None: there are none, and none are cached
-    cache: TdmcaCache | None = None
+    cache: FoldedCache | None = None
 
 
 class Compression(nn.Conv1d, OwnInitialization):
@@ -89,6 +67,21 @@ class CausalAttention(PegasusAttention):
     def by_head(self, states: Tensor) -> Tensor:
         """Split into heads: [R, L, D] → [R, H, L, E]."""
         return states.view(*states.shape[:-1], self.num_heads, self.head_dim).transpose(1, 2)
+
+    def project(self, states: Tensor) -> tuple[Tensor, Tensor, Tensor]:
+        """Return queries, keys and values: [R, L, D] → three of [R, H, L, E]."""
+        return (
+            self.by_head(self.q_proj(states)),
+            self.by_head(self.k_proj(states)),
+            self.by_head(self.v_proj(states)),
+        )
+
+    def project_target(self, states: Tensor, past: Past) -> tuple[Tensor, Tensor, Tensor]:
+        """Return queries of these target tokens, and keys and values of them and those before."""
+        queries, keys, values = self.project(states)
+        if past.cache is not None:
+            keys, values = past.cache.append(self.layer_idx, torch.stack([keys, values]))
+        return queries, keys, values
 
     def joined(self, states: Tensor) -> Tensor:
         """Join the heads and project: [R, H, L, E] → [R, L, D]."""
@@ -132,21 +125,11 @@ class LocalAttention(CausalAttention):
 
     def over_target(self, states: Tensor, windows: None, past: Past) -> Tensor:
         """Attend from the target tokens after those in the cache: [Q, T, D] → [Q, T, D]."""
-        queries, keys, values = self.project(states)
-        if past.cache is not None:
-            keys, values = past.cache.append(self.layer_idx, torch.stack([keys, values]))
+        queries, keys, values = self.project_target(states, past)
         every = torch.arange(keys.shape[2], device=states.device)
         positions = every[past.length :, None]  # [T, 1]
         mask = (every <= positions) & (every // self.block_length == positions // self.block_length)
         return self.attend(queries, keys, values, mask)
-
-    def project(self, states: Tensor) -> tuple[Tensor, Tensor, Tensor]:
-        """Return queries, keys and values: [R, L, D] → three of [R, H, L, E]."""
-        return (
-            self.by_head(self.q_proj(states)),
-            self.by_head(self.k_proj(states)),
-            self.by_head(self.v_proj(states)),
-        )
 
 
 class CompressedAttention(CausalAttention):
@@ -162,16 +145,23 @@ class CompressedAttention(CausalAttention):
         """Compress the source, its last window padded with zeros: [B, S, D], [B, S]."""
         filled = -mask.shape[1] % self.window
         sides = []
-        for project, compress in (
-            (self.k_proj, self.key_compression),
-            (self.v_proj, self.value_compression),
-        ):
-            projected = project(states).masked_fill(~mask[..., None], 0.0)
-            compressed = compress(F.pad(projected, (0, 0, 0, filled)))
-            sides.append(self.by_head(torch.cat([projected[:, :1], compressed], 1)))
+        for project in (self.k_proj, self.v_proj):
+            real = project(states).masked_fill(~mask[..., None], 0.0)
+            sides.append(self.by_head(F.pad(real, (0, 0, 0, filled))))
         return CompressedWindows(
-            sides[0], sides[1], torch.cat([mask[:, :1], mask[:, :: self.window]], 1)
+            *self.compress(*sides), torch.cat([mask[:, :1], mask[:, :: self.window]], 1)
         )
+
+    def compress(self, keys: Tensor, values: Tensor) -> tuple[Tensor, Tensor]:
+        """Return the first token, then the complete windows: [R, H, L, E] → [R, H, 1 + L // w, E]."""
+        sides = []
+        for states, compression in (
+            (keys, self.key_compression),
+            (values, self.value_compression),
+        ):
+            tokens = states.transpose(1, 2).flatten(2)
+            sides.append(self.by_head(torch.cat([tokens[:, :1], compression(tokens)], 1)))
+        return sides[0], sides[1]
 
     def over_source(self, states: Tensor, windows: CompressedWindows) -> Tensor:
         """Attend to the windows of the source: [B, S, D] → [B, S, D]."""
@@ -184,10 +174,10 @@ class CompressedAttention(CausalAttention):
 
         The beams of an example share the windows of its source. One softmax is over these and the beam's own windows.
         """
-        keys = self.keep(states, "keys", past.cache)
-        values = self.keep(states, "values", past.cache)
+        queries, *sides = self.project_target(states, past)
+        keys, values = self.compress(*sides)
         rows, (count, length, _) = len(windows.keys), states.shape
-        queries = self.by_head(self.q_proj(states)) * self.scaling
+        queries = queries * self.scaling
         # The scores of the source's windows, then of the target's.
         source_scores = _folded(queries, rows) @ windows.keys.transpose(-1, -2)
         source_scores = _unfolded(source_scores, count)  # [Q, H, T, 1 + W]
@@ -204,25 +194,6 @@ class CompressedAttention(CausalAttention):
         on_source, on_target = torch.split(weights, [real.shape[-1], own_mask.shape[-1]], -1)
         source_values = _unfolded(_folded(on_source, rows) @ windows.values, count)
         return self.joined(source_values + on_target @ values)
-
-    def keep(self, states: Tensor, side: str, cache: TdmcaCache | None) -> Tensor:
-        """Add target tokens to the cached keys, or values: [Q, T, D] → [Q, H, 1 + n, E]."""
-        project, compress = self.v_proj, self.value_compression
-        if side == "keys":
-            project, compress = self.k_proj, self.key_compression
-        projected = project(states)
-        target = KeptTarget(projected[:, :1], projected[:, :0])
-        if cache is not None:
-            target = cache.targets.get((self.layer_idx, side), target)
-        # Tokens wait until their window is complete.
-        pending = torch.cat([target.pending, projected], 1)
-        complete_length = pending.shape[1] // self.window * self.window
-        target = KeptTarget(
-            torch.cat([target.compressed, compress(pending)], 1), pending[:, complete_length:]
-        )
-        if cache is not None:
-            cache.targets[self.layer_idx, side] = target
-        return self.by_head(target.compressed)
 
     def complete(self, past: int, length: int, keys: Tensor) -> Tensor:
         """Return a mask of the first key and of the windows that end at each token or before it.

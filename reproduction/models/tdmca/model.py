@@ -39,6 +39,7 @@ from transformers.models.pegasus.modeling_pegasus import PegasusPreTrainedModel
 from longsumbench.modeling.collate import UnitCollator
 from longsumbench.modeling.nn.device import on_host, to_device
 from longsumbench.modeling.nn.encoder_decoder import Decoded, UnitsToText, token_cross_entropy
+from longsumbench.modeling.nn.folded_attention import FoldedCache
 from longsumbench.modeling.nn.initialization import InitializesModules
 from longsumbench.modeling.nn.positions import SinusoidalPositions
 from longsumbench.modeling.nn.transformer_layer import TransformerLayer, dropout
@@ -48,7 +49,6 @@ from longsumbench_reproduction.models.tdmca.attention import (
     CompressedWindows,
     LocalAttention,
     Past,
-    TdmcaCache,
 )
 
 _PIECE_TOKENS = 512  # source tokens with logits in memory at once: 64 MB for 32,000 entries
@@ -161,7 +161,7 @@ class TdmcaStack(nn.Module):
             return len(self.layers)
         return max(len(self.layers) // 2 * 2 - 1, 0)  # those before the last compressed one
 
-    def follow(self, prefix: Prefix, ids: Tensor, cache: TdmcaCache | None) -> Tensor:
+    def follow(self, prefix: Prefix, ids: Tensor, cache: FoldedCache | None) -> Tensor:
         """Run over the target tokens after those in the cache: [Q, T] → [Q, T, D]."""
         # Numbers go on after the source, whose real length differs.
         past = Past(0 if cache is None else cache.get_seq_length(), cache)
@@ -196,7 +196,6 @@ class TdmcaForConditionalGeneration(
 
     config_class = TdmcaModelConfig
     config: TdmcaModelConfig
-    cache_class = TdmcaCache
     base_model_prefix = "model"
     _tied_weights_keys: ClassVar[dict[str, str]] = {
         "lm_head.weight": "model.encoder.embed_tokens.weight"

@@ -6,7 +6,8 @@ from typing import Any
 
 import numpy as np
 import pytest
-from support.drawn import drawn, example
+from support.drawn import example
+from support.reproduction.sampled import drawn
 from support.run_records import TRAINED, record
 
 from longsumbench.core import Example, Scoring

@@ -5,7 +5,8 @@ from itertools import combinations
 
 import numpy as np
 import pytest
-from support.drawn import drawn, example
+from support.drawn import example
+from support.reproduction.sampled import drawn
 
 from longsumbench.errors import DataError
 from longsumbench.modeling.ranking import similarities

@@ -55,21 +55,6 @@ def test_equals_scoring_every_pair_with_the_library(
         assert pair.alone == pytest.approx(alone)
 
 
-def test_hand_worked_pair() -> None:
-    """Of "a b c d e", sentence 1 has a b, sentence 3 c d, and both together the bigrams a b, b c and c d."""
-    sentences = [text.split() for text in ("x y", "z a b", "b a", "c d x", "q")]
-    summary = [list("abcde")]
-    assert best_pairs(sentences, summary, "rouge1") == [
-        SourcePair(1, 3, 4 / 5, (2 / 5, 2 / 5), 2 / 5)
-    ]
-    assert best_pairs(sentences, summary, "rouge2") == [
-        SourcePair(1, 3, 3 / 4, (1 / 4, 1 / 4), 2 / 5)
-    ]
-    assert best_pairs(sentences, summary, "rougeL") == [
-        SourcePair(1, 3, 4 / 5, (2 / 5, 2 / 5), 2 / 5)
-    ]
-
-
 @pytest.mark.parametrize(
     ("together", "alone", "thresholds", "expected"),
     [
