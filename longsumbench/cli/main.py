@@ -1,13 +1,13 @@
 """The command line. Each command imports its heavy libraries when it runs."""
 
 import argparse
+import logging
 import os
 import re
 import sys
 import traceback
 from argparse import Namespace
-from collections.abc import Sequence
-from functools import partial
+from collections.abc import Iterator, Sequence
 from types import MappingProxyType
 
 from longsumbench import __version__
@@ -19,6 +19,7 @@ from longsumbench.interrupts import sigterm_as_interrupt
 from longsumbench.progress import log_level
 from longsumbench.redaction import redact
 
+_log = logging.getLogger(__name__)
 # In the order of the help: run, look at results, work with outputs, with texts, with other people; then plug-ins
 commands = Registry(
     "command",
@@ -170,17 +171,13 @@ def _unknown_flag(word: str, words: Sequence[str], options: Namespace) -> UsageE
     )
 
 
-def _load_command(name: str) -> Command:
-    """Return a command; of a plug-in that cannot be imported, one that says so."""
-    try:
-        command: Command = commands.load(name)
-    except BrokenPlugin as problem:
-        return Command(name, str(problem), "", (), partial(_fail, problem))
-    return command
-
-
-def _fail(problem: BrokenPlugin, options: Namespace) -> None:
-    raise problem
+def _load_commands() -> Iterator[Command]:
+    """Yield the commands; warn of those of plug-ins that cannot be imported."""
+    for name in commands.targets():
+        try:
+            yield commands.load(name)
+        except BrokenPlugin as problem:
+            _log.warning(problem)
 
 
 def parser() -> Parser:
@@ -191,7 +188,7 @@ def parser() -> Parser:
     subparsers = top.add_subparsers(
         title="commands", metavar="COMMAND", dest="command", required=True
     )
-    for entry in map(_load_command, commands.targets()):
+    for entry in _load_commands():
         command = subparsers.add_parser(
             entry.name, help=entry.summary, description=entry.description
         )

@@ -16,7 +16,7 @@ from itertools import chain
 
 from longsumbench.core import Corpus, Document, Example, Row, Section, Thinned
 from longsumbench.corpora.reading import fields
-from longsumbench.corpora.reading.clones import PAGE_RULES
+from longsumbench_reproduction.corpora.clones import PAGE_RULES
 
 # the best results, which are used (SEAL, §4)
 MOST_RESULTS = 75

@@ -8,11 +8,11 @@ for its title finds. The Hierarchical Transformer's version (Liu and Lapata 2019
 
       id, title?, paragraphs [{text, source?} | text], summary (text) | lead [paragraph]
 
-* the files of Liu and Lapata's release, which hold piece ids (`formats/wikisum_ranked.py`).
+* the files of Liu and Lapata's release, which hold piece ids (`wikisum_ranked.py`).
 
 A document is an unbroken stretch of one page, so neighbouring paragraphs of a document are neighbours in the page. It
 ends where the source changes or a clone is left out. A paragraph without a source is a separate document, because its
-neighbours are unknown. Clones of the summary (`reading/clones.py`) are left out and counted. Repeated paragraphs stay,
+neighbours are unknown. Clones of the summary (`clones.py`) are left out and counted. Repeated paragraphs stay,
 because two pages can share one.
 """
 
@@ -21,8 +21,8 @@ from itertools import chain
 
 from longsumbench.core import Corpus, Document, Example, Row, Sentences, Thinned
 from longsumbench.corpora.reading import fields
-from longsumbench.corpora.reading.clones import clones_of
 from longsumbench.sentences import split_sentences
+from longsumbench_reproduction.corpora.clones import clones_of
 from longsumbench_reproduction.corpora.wikisum_ranked import ranked_source
 
 _CLONES = "clone paragraphs"  # their name in the record

@@ -7,7 +7,6 @@ Letters: R rows, B examples, K beams, Q = B·K rows, S source tokens, T target t
 W windows of the source, n complete windows of the target, H heads, E width of a head, D width.
 """
 
-from dataclasses import dataclass
 from typing import NamedTuple
 
 import torch
@@ -26,15 +25,6 @@ class CompressedWindows(NamedTuple):
     keys: Tensor  # [B, H, 1 + W, E]
     values: Tensor  # [B, H, 1 + W, E]
     mask: Tensor  # [B, 1 + W], True where a source token is real
-
-
-@dataclass(frozen=True)
-class Past:
-    """The target tokens before those of the current pass."""
-
-    length: int = 0  # their number
-    # their keys and values, to which this pass adds; None: there are none, and none are cached
-    cache: FoldedCache | None = None
 
 
 class Compression(nn.Conv1d, OwnInitialization):
@@ -76,11 +66,13 @@ class CausalAttention(PegasusAttention):
             self.by_head(self.v_proj(states)),
         )
 
-    def project_target(self, states: Tensor, past: Past) -> tuple[Tensor, Tensor, Tensor]:
+    def project_target(
+        self, states: Tensor, cache: FoldedCache | None
+    ) -> tuple[Tensor, Tensor, Tensor]:
         """Return queries of these target tokens, and keys and values of them and those before."""
         queries, keys, values = self.project(states)
-        if past.cache is not None:
-            keys, values = past.cache.append(self.layer_idx, torch.stack([keys, values]))
+        if cache is not None:
+            keys, values = cache.append(self.layer_idx, torch.stack([keys, values]))
         return queries, keys, values
 
     def joined(self, states: Tensor) -> Tensor:
@@ -123,11 +115,11 @@ class LocalAttention(CausalAttention):
         blocks = F.pad(states, (0, 0, 0, -length % size)).view(-1, size, width)
         return self.attend(*self.project(blocks), None).view(rows, -1, width)[:, :length]
 
-    def over_target(self, states: Tensor, windows: None, past: Past) -> Tensor:
+    def over_target(self, states: Tensor, windows: None, cache: FoldedCache | None) -> Tensor:
         """Attend from the target tokens after those in the cache: [Q, T, D] → [Q, T, D]."""
-        queries, keys, values = self.project_target(states, past)
+        queries, keys, values = self.project_target(states, cache)
         every = torch.arange(keys.shape[2], device=states.device)
-        positions = every[past.length :, None]  # [T, 1]
+        positions = every[-states.shape[1] :, None]  # [T, 1]
         mask = (every <= positions) & (every // self.block_length == positions // self.block_length)
         return self.attend(queries, keys, values, mask)
 
@@ -169,12 +161,14 @@ class CompressedAttention(CausalAttention):
         mask = self.complete(0, states.shape[1], windows.keys)
         return self.attend(queries, windows.keys, windows.values, mask)
 
-    def over_target(self, states: Tensor, windows: CompressedWindows, past: Past) -> Tensor:
+    def over_target(
+        self, states: Tensor, windows: CompressedWindows, cache: FoldedCache | None
+    ) -> Tensor:
         """Attend from the target tokens after those in the cache: [Q, T, D] → [Q, T, D].
 
         The beams of an example share the windows of its source. One softmax is over these and the beam's own windows.
         """
-        queries, *sides = self.project_target(states, past)
+        queries, *sides = self.project_target(states, cache)
         keys, values = self.compress(*sides)
         rows, (count, length, _) = len(windows.keys), states.shape
         queries = queries * self.scaling
@@ -184,7 +178,8 @@ class CompressedAttention(CausalAttention):
         scores = torch.cat([source_scores, queries @ keys.transpose(-1, -2)], -1)
         real = windows.mask.repeat_interleave(count // rows, 0)[:, None, None]
         real = real.expand(-1, 1, length, -1)
-        own_mask = self.complete(past.length, length, keys)
+        past = 0 if cache is None else cache.length
+        own_mask = self.complete(past, length, keys)
         own = own_mask.expand(count, 1, -1, -1)
         visible = torch.cat([real, own], -1)  # [Q, 1, T, 1 + W + 1 + n]
         # One softmax over the windows of source and target.

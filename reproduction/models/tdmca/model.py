@@ -48,7 +48,6 @@ from longsumbench_reproduction.models.tdmca.attention import (
     CompressedAttention,
     CompressedWindows,
     LocalAttention,
-    Past,
 )
 
 _PIECE_TOKENS = 512  # source tokens with logits in memory at once: 64 MB for 32,000 entries
@@ -164,13 +163,15 @@ class TdmcaStack(nn.Module):
     def follow(self, prefix: Prefix, ids: Tensor, cache: FoldedCache | None) -> Tensor:
         """Run over the target tokens after those in the cache: [Q, T] → [Q, T, D]."""
         # Numbers go on after the source, whose real length differs.
-        past = Past(0 if cache is None else cache.get_seq_length(), cache)
+        past = 0 if cache is None else cache.length
         sizes = prefix.mask.sum(-1).repeat_interleave(len(ids) // len(prefix.mask))  # [Q]
-        step = torch.arange(past.length, past.length + ids.shape[1], device=ids.device)
-        table = self.embed_positions.upto(prefix.mask.shape[1] + past.length + ids.shape[1])
+        step = torch.arange(past, past + ids.shape[1], device=ids.device)
+        table = self.embed_positions.upto(prefix.mask.shape[1] + past + ids.shape[1])
         states = self.embed(ids, F.embedding(sizes[:, None] + step, table))
         for layer, windows in zip(self.stacked, prefix.windows, strict=True):
-            states = layer(states, partial(layer.self_attn.over_target, windows=windows, past=past))
+            states = layer(
+                states, partial(layer.self_attn.over_target, windows=windows, cache=cache)
+            )
         if cache is not None:
             cache.length += ids.shape[1]
         output: Tensor = self.layer_norm(states)

@@ -8,9 +8,9 @@ from support.json_files import write_rows
 
 from longsumbench.cache.artifacts import ArtifactCache
 from longsumbench.core import DatasetSettings, Document, Example, Section
-from longsumbench.corpora.reading.clones import clones_of
 from longsumbench.corpora.reading.load import Texts, load_texts
 from longsumbench.errors import UsageError
+from longsumbench_reproduction.corpora.clones import clones_of
 from longsumbench_reproduction.corpora.wikisum import wikisum_example
 
 SUMMARY = "Sheep are kept for wool and they sleep."  # 7 bigrams
