@@ -210,7 +210,7 @@ def settings() -> str:
 def settings_of_systems() -> str:
     """Return the settings of each system."""
     parts = []
-    for name in registry.systems.built_in:
+    for name in registry.systems.shipped():
         parts.append(
             f"### {name}\n\n{settings_table(catalogue.setting_rows(registry.config_of(name), 'model.'))}"
         )
@@ -228,8 +228,9 @@ def settings_table(rows: list[list[str]]) -> str:
 def published_recipes() -> str:
     """Return the recipes of published checkpoints: what they set, and where that is from."""
     rows = []
-    for name, about in catalogue.name_rows("recipes"):
-        recipe = OmegaConf.load(CONF / "model" / "recipe" / f"{name}.yaml")
+    for path in sorted((CONF / "model" / "recipe").glob("*.yaml")):
+        name, about = path.stem, catalogue.first_comment(path)
+        recipe = OmegaConf.load(path)
         if checkpoint := OmegaConf.select(recipe, "model.checkpoint"):
             settings = [
                 f"`{section}.{key}={value}`"
@@ -245,7 +246,7 @@ def published_recipes() -> str:
 def datasets() -> str:
     """Return the datasets, with licence and home page."""
     rows = []
-    for name in sorted(registry.corpora.built_in):
+    for name in sorted(registry.corpora.shipped()):
         corpus = registry.corpora.load(name)
         source = (
             corpus.homepage if "://" in corpus.homepage else f"../../{corpus.homepage}"
