@@ -3,6 +3,7 @@
 Letters: B examples, K beams, U units, L unit tokens, T output tokens, V vocabulary.
 """
 
+from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass, replace
@@ -18,15 +19,13 @@ from transformers.modeling_outputs import CausalLMOutput
 from longsumbench.core import Decoding, Example
 from longsumbench.errors import DataError
 from longsumbench.modeling.checkpoint_files import FETCH_AGAIN
-from longsumbench.modeling.checkpoints import check_token_ids, reading_checkpoint
+from longsumbench.modeling.checkpoints import reading_checkpoint
 from longsumbench.modeling.nn.device import choose_device
 from longsumbench.modeling.nn.penalties import Penalties
 from longsumbench.modeling.unit_reader import UnitReader, collate_units
 from longsumbench.modeling.units import Units
 from longsumbench.progress import note_progress
 
-_HUGE_LOGIT = 1e6  # from here on, neighbours in float32 differ by more than 0.06 nats
-_HASH_FACTOR = 6_364_136_223_846_793_005  # odd and large; its powers weight the tokens of an n-gram
 # of checkpoints
 TOKEN_RULES = ("forced_bos_token_id", "bad_words_ids", "suppress_tokens", "begin_suppress_tokens")
 
@@ -115,15 +114,6 @@ def generation_config(model: PreTrainedModel, decoding: Decoding, limit: int) ->
     )
 
 
-def check_special_tokens(model: PreTrainedModel, shown_as: str) -> None:
-    """Check that the tokens that decoding writes or forbids are in the vocabulary; errors as in `check_token_ids`."""
-    entries, config = len(model.get_output_embeddings().weight), model.config.to_dict()
-    special = ("pad_token_id", "eos_token_id", "decoder_start_token_id")
-    tokens = {name: config.get(name) for name in special} | _token_rules(model)
-    for name, ids in tokens.items():
-        check_token_ids(name, ids, entries, shown_as)
-
-
 def _token_rules(model: PreTrainedModel) -> dict[str, Any]:
     """Return which tokens a checkpoint forces or forbids; None for a rule that it lacks."""
     rules = model.generation_config.to_dict()
@@ -152,8 +142,6 @@ class SourceNgrams(LogitsProcessor):
 
     So an output does not depend on the other texts of its batch. A token that must come (the forced first or last one)
     is never forbidden, as in the library, which forces tokens after this.
-
-    The n-grams are sorted by a hash of all but their last token. A step looks its tokens up without waiting for a GPU.
     """
 
     def __init__(self, size: int, ids: Tensor, mask: Tensor) -> None:
@@ -161,36 +149,27 @@ class SourceNgrams(LogitsProcessor):
 
         `ids` and `mask` are [B, U, L] or [B, L]; the mask is True where a token is real.
         """
-        self.size, self.num_sources = size, len(ids)
+        self.size = size
+        # Of each source: all tokens of an n-gram but the last one → the last ones.
+        self.endings: list[dict[tuple[int, ...], list[int]]] = []
         windows = F.pad(ids, (0, size - 1)).unfold(-1, size, 1)
         complete = F.pad(mask.bool(), (0, size - 1)).unfold(-1, size, 1).all(-1)
-        ngrams = torch.cat(
-            [complete.nonzero()[:, :1], windows[complete]], 1
-        )  # each with its source
-        ngrams = F.pad(ngrams, (0, 0, 0, 1), value=-1)  # [G, 1 + n], G > 0
-        self.factors = torch.full((size,), _HASH_FACTOR, device=ids.device).cumprod(0)
-        hashes, order = (ngrams[:, :-1] * self.factors).sum(-1).sort()
-        self.ngrams, self.hashes = ngrams[order], hashes
-        last = torch.searchsorted(hashes, hashes, right=True)
-        self.most = int((last - torch.searchsorted(hashes, hashes)).max())  # n-grams with one hash
+        for source, is_complete in zip(windows, complete, strict=True):
+            endings = defaultdict(list)
+            for *begun, last in source[is_complete].tolist():
+                endings[tuple(begun)].append(last)
+            self.endings.append(endings)
 
     def __call__(self, input_ids: Tensor, scores: Tensor) -> Tensor:
         """Forbid the tokens that would complete an n-gram of the source: [B·K, T], [B·K, V] → [B·K, V]."""
-        if input_ids.shape[1] < self.size - 1:
+        start = input_ids.shape[1] - self.size + 1
+        if start < 0:
             return scores
-        num_rows, vocabulary = scores.shape
-        beams = num_rows // self.num_sources
-        rows = torch.arange(num_rows, device=scores.device)[:, None] // beams
-        begun = torch.cat([rows, input_ids[:, input_ids.shape[1] - self.size + 1 :]], 1)  # [B·K, n]
-        first = torch.searchsorted(self.hashes, (begun * self.factors).sum(-1))
-        places = first[:, None] + torch.arange(self.most, device=scores.device)
-        candidates = self.ngrams[places.clamp(max=len(self.ngrams) - 1)]  # [B·K, most, 1 + n]
-        matches = (candidates[..., :-1] == begun[:, None]).all(-1)
-        # tokens of other n-grams go to a column that is not read
-        tokens = candidates[..., -1].where(matches, vocabulary)
-        forbidden = scores.new_zeros(num_rows, vocabulary + 1, dtype=torch.bool)
-        forbidden.scatter_(1, tokens, True)
-        allowed = scores.masked_fill(forbidden[:, :-1], -torch.inf)
+        beams = len(scores) // len(self.endings)
+        allowed = scores.clone()
+        for row, begun in enumerate(input_ids[:, start:].tolist()):
+            forbidden = self.endings[row // beams].get(tuple(begun), [])
+            allowed[row, forbidden] = -torch.inf
         return torch.where(allowed.isneginf().all(-1, keepdim=True), scores, allowed)
 
 
@@ -214,49 +193,35 @@ def ranked_search(model: PreTrainedModel, decoding: Decoding) -> Iterator[None]:
 
 @contextmanager
 def checked_logits(model: PreTrainedModel, sampled: bool) -> Iterator[None]:
-    """Check the logits of all steps within the context, and turn errors of a network of the library into one line.
+    """Check the logits of all steps within the context, and turn errors of the network into one line.
 
     The check is at the end, so that no step waits for a GPU; if outputs are `sampled`, it is at every step, because
     the library cannot draw from logits that are not finite.
 
     Raises:
-        DataError: the logits of a step are not finite, huge or all equal, or the network cannot be used.
+        DataError: the logits of a step are not finite, or the network cannot be used.
     """
     shown_as = f"the checkpoint {model.name_or_path or model.config.model_type}"
-    # Of each step, the extreme logits of each output; NaN if one logit is.
-    smallest: list[Tensor] = []
-    largest: list[Tensor] = []
+    largest: list[
+        Tensor
+    ] = []  # of each step, the largest logit of each output; NaN if one logit is
 
     def check() -> None:
-        if not largest:
-            return
-        lows, highs = torch.cat(smallest), torch.cat(largest)
-        problem = ""
-        if not highs.isfinite().all():
-            problem = "not finite"
-        elif highs.abs().max() > _HUGE_LOGIT:
-            problem = f"huge (up to {highs.abs().max():.1e})"
-        elif (lows == highs).any():
-            problem = "all equal"
-        if problem:
+        if largest and not torch.cat(largest).isfinite().all():
             kind = str(model.dtype).removeprefix("torch.")
-            raise DataError(f"{shown_as}: its logits are {problem} in {kind}; {FETCH_AGAIN}")
-        smallest.clear()
+            raise DataError(f"{shown_as}: its logits are not finite in {kind}; {FETCH_AGAIN}")
         largest.clear()
 
-    def keep_extremes(
+    def keep_largest(
         module: torch.nn.Module, inputs: tuple[Tensor, ...], output: CausalLMOutput
     ) -> None:
-        low, high = output.logits[:, -1].aminmax(dim=-1)
-        smallest.append(low)
-        largest.append(high)
+        largest.append(output.logits[:, -1].amax(dim=-1))
         if sampled:
             check()
 
-    is_of_library = type(model).__module__.startswith("transformers.")
-    hook = model.register_forward_hook(keep_extremes)
+    hook = model.register_forward_hook(keep_largest)
     try:
-        with reading_checkpoint(shown_as) if is_of_library else nullcontext():
+        with reading_checkpoint(shown_as):
             yield
             check()
     finally:

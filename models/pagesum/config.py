@@ -18,7 +18,7 @@ from longsumbench.core import (
     Width,
     setting,
 )
-from longsumbench.errors import EnvironmentProblem, UsageError
+from longsumbench.errors import UsageError
 from longsumbench.modeling import checkpoints
 from longsumbench.modeling.checkpoint_files import read_config
 from longsumbench.modeling.neural_config import NEURAL, NeuralConfig
@@ -187,12 +187,7 @@ class PageSumConfig(NeuralConfig):
         """Return the folder of the initial checkpoint, fetched from the hub if it is there; None: random weights."""
         if self.init == "random":
             return None
-        try:
-            folder = checkpoints.model_folder(self.init, "model.init")
-        except EnvironmentProblem as problem:
-            raise EnvironmentProblem(
-                f"{problem}, or start at random: model.init=random"
-            ) from problem
+        folder = checkpoints.model_folder(self.init, "model.init")
         described = read_config(folder)
         with checkpoints.reading_checkpoint(f"model.init={folder}"):
             kind = described["model_type"]
@@ -217,15 +212,8 @@ class PageSumConfig(NeuralConfig):
                 raise UsageError(
                     f"model.{name}={settings[name]}: model.init={self.init} has only {positions} positions"
                 )
-        sizes = {name: settings[name] for name in SIZES["large"] if settings[name] is not None}
-        stored = {name: described[_LIBRARY_NAMES.get(name, name)] for name in sizes}
-        unlike = [name for name, size in sizes.items() if size != stored[name]]
-        if unlike:
-            name, nulls = unlike[0], " ".join(f"model.{name}=null" for name in unlike)
-            remedy = f"leave it out, or, if a scale sets it, add {nulls}"
-            raise UsageError(
-                f"model.{name}={sizes[name]}, but model.init={self.init} has {stored[name]}: {remedy}"
-            )
+        names = {name: _LIBRARY_NAMES.get(name, name) for name in SIZES["large"]}
+        self.check_given_sizes({name: described[stored] for name, stored in names.items()})
 
     def model_entries(self, multi_document: bool) -> dict[str, Any]:
         """Return the number of positions, and whether training is as in the released code."""

@@ -220,6 +220,7 @@ class PromptSystem(System):
             check_base(base, engine.folder, f"{folder}")
         # Facts keep the name of the first checkpoint.
         engine.config = first
+        engine.pretrained = replace(engine.pretrained, name=first.checkpoint)
         engine.use(folder)
         return system
 

@@ -5,18 +5,11 @@ Letters: Q query rows, R key rows, K beams of a document, H heads, T target toke
 
 from collections.abc import Iterator
 from contextlib import contextmanager
-from typing import Any, cast
+from typing import Any
 
 import torch
 from torch import Tensor, nn
-from transformers import (
-    DynamicCache,
-    EncoderDecoderCache,
-    LogitsProcessor,
-    LogitsProcessorList,
-    MinLengthLogitsProcessor,
-    MinNewTokensLengthLogitsProcessor,
-)
+from transformers import DynamicCache, EncoderDecoderCache
 from transformers.modeling_outputs import Seq2SeqLMOutput
 from transformers.models.pegasus.modeling_pegasus import PegasusAttention
 
@@ -25,7 +18,6 @@ from longsumbench.modeling.nn.masks import at_least_single, masked_scores
 # the name of a cache in the arguments and outputs of transformers, since 5.24 and before
 CACHE = "cache" if "cache" in Seq2SeqLMOutput.__annotations__ else "past_key_values"
 _ROOM = 16  # tokens by which the room of a cache grows
-_BLOCK = 128  # tokens of the vocabulary whose highest score is looked at first
 
 
 class FoldedAttention(PegasusAttention):
@@ -187,43 +179,8 @@ class FoldedCache(EncoderDecoderCache):
             self.coverage = self.coverage.index_select(0, beam_idx)
 
 
-class LaterEnd(LogitsProcessor):
-    """Forbids the end token in short outputs, as two processors of the library, which make a mask of the vocabulary."""
-
-    def __init__(
-        self, processor: MinLengthLogitsProcessor | MinNewTokensLengthLogitsProcessor
-    ) -> None:
-        if isinstance(processor, MinNewTokensLengthLogitsProcessor):
-            self.min_length = processor.prompt_length_to_skip + processor.min_new_tokens
-        else:
-            self.min_length = processor.min_length
-        self.end_ids = processor.eos_token_id  # a tensor
-
-    def __call__(self, input_ids: Tensor, scores: Tensor) -> Tensor:
-        """Forbid: [Q, T], [Q, V] → [Q, V]."""
-        if input_ids.shape[1] >= self.min_length:
-            return scores
-        return scores.index_fill(1, self.end_ids, -torch.inf)
-
-
-def leading_tokens(scores: Tensor, count: int) -> Tensor:
-    """Return some tokens of each row, the `count` highest among them: [..., V] → [..., N].
-
-    They are whole blocks of the vocabulary, those with the highest maxima, and the rest that fills no block.
-    """
-    size = scores.shape[-1]
-    blocks = scores[..., : size - size % _BLOCK].reshape(*scores.shape[:-1], -1, _BLOCK).amax(-1)
-    best = blocks.topk(min(count, blocks.shape[-1])).indices[..., None] * _BLOCK
-    rest = torch.arange(size - size % _BLOCK, size, device=scores.device)
-    rest = rest.expand(*scores.shape[:-1], -1)
-    return torch.cat([(best + torch.arange(_BLOCK, device=scores.device)).flatten(-2), rest], -1)
-
-
 class FoldedGeneration:
-    """Mixin for models with `generate` and folded cross-attention: the encoder's output is not repeated for beams.
-
-    A step of the search does not pass over the scores of the whole vocabulary more often than it must.
-    """
+    """Mixin for models with `generate` and folded cross-attention: the encoder's output is not repeated for beams."""
 
     config: Any
     cache_class: type[FoldedCache] = FoldedCache
@@ -250,34 +207,3 @@ class FoldedGeneration:
     def new_cache(self) -> FoldedCache:
         """Return an empty cache."""
         return self.cache_class(DynamicCache(), DynamicCache())
-
-    def _get_logits_processor(self, *args: Any, **kwargs: Any) -> LogitsProcessorList:
-        """As in transformers, with `LaterEnd`."""
-        processors = super()._get_logits_processor(*args, **kwargs)  # type: ignore[misc]  # a method of transformers
-        kinds = MinLengthLogitsProcessor, MinNewTokensLengthLogitsProcessor
-        for index, processor in enumerate(processors):
-            if isinstance(processor, kinds):
-                processors[index] = LaterEnd(processor)
-        return cast(LogitsProcessorList, processors)
-
-    def _get_top_k_continuations(self, **step: Any) -> tuple[Tensor, Tensor, Tensor]:
-        """As in transformers, except: on a CPU, where `topk` is slow, it looks at `leading_tokens` only."""
-        library = super()
-        continuations: tuple[Tensor, Tensor, Tensor]
-        scores, keep, last = step["accumulated_log_probs"], step["beams_to_keep"], step["cur_len"]
-        scores = scores.view(len(scores), step["num_beams"], -1)
-        is_small = scores.shape[-1] <= keep * _BLOCK
-        if step["do_sample"] or scores.device.type != "cpu" or is_small:
-            continuations = library._get_top_k_continuations(**step)  # type: ignore[attr-defined]
-            return continuations
-        tokens = leading_tokens(scores, keep)  # [B, K, N]
-        step["accumulated_log_probs"] = scores.gather(2, tokens).flatten(1)
-        if "vocab_size" in step:  # of transformers 5.4, which does not count the scores
-            step["vocab_size"] = tokens.shape[-1]
-        continuations = library._get_top_k_continuations(**step)  # type: ignore[attr-defined]
-        # the new tokens are places among the leading ones
-        _, sequences, rows = continuations
-        beams = rows[..., last - step["decoder_prompt_len"]] % step["num_beams"]
-        texts = torch.arange(len(tokens))[:, None]
-        sequences[..., last] = tokens[texts, beams, sequences[..., last]]
-        return continuations
