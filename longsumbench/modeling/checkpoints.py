@@ -179,9 +179,16 @@ def load_network(
         UsageError: the checkpoint is of another model type.
         DataError: a file is damaged or missing; a weight is infinite or NaN, missing, of another shape, or has no place
             in the network.
-        EnvironmentProblem: the network does not fit into memory.
+        EnvironmentProblem: the network does not fit into memory, or a package is missing.
     """
+    from transformers.utils import is_accelerate_available
+
     from longsumbench.modeling.nn.device import check_memory
+
+    if "device_map" in options and not is_accelerate_available():
+        raise EnvironmentProblem(
+            "model.device_map needs the package accelerate: pip install accelerate"
+        )
 
     check_files(folder)
     check_content(folder)

@@ -69,10 +69,6 @@ class Pretrained:
             raise UsageError(f"{self.shown_as} is no encoder of texts ('{config.model_type}')")
         return config
 
-    def tokenizer(self) -> Any:
-        """Load the tokenizer."""
-        return checkpoints.read_tokenizer(self.folder, self.shown_as)
-
     def network(self, kind: "NetworkClass", **options: Any) -> "PreTrainedModel":
         """Load the network with the weights of the adapter; arguments as in `load_network`."""
         # Pickles are read only where there is nothing else.

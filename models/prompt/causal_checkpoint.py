@@ -16,6 +16,7 @@ from longsumbench.modeling import checkpoints
 from longsumbench.modeling.adapters import has_adapter, merge_adapter
 from longsumbench.modeling.checkpoint_files import read_config
 from longsumbench.modeling.pretrained import Pretrained
+from longsumbench.modeling.tokenizer import load_tokenizer
 from longsumbench.models.prompt.chat import chat_ids, chat_text
 from longsumbench.models.prompt.config import PromptConfig
 from longsumbench.models.prompt.page_mixture import LearnedSureness, SurenessOf, sureness
@@ -74,12 +75,7 @@ class CausalCheckpoint:
         Raises:
             UsageError: the checkpoint has none.
         """
-        tokenizer = self.pretrained.tokenizer()
-        if not tokenizer.is_fast or not tokenizer("a text", add_special_tokens=False)["input_ids"]:
-            raise UsageError(
-                f"{self.shown_as} has no fast tokenizer: choose a checkpoint with a tokenizer.json"
-            )
-        return tokenizer
+        return load_tokenizer(self.folder, of_system=False)
 
     @cached_property
     def network(self) -> Any:

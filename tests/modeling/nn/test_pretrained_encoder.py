@@ -9,9 +9,9 @@ from support.tiny_encoders import POSITIONS, TYPES, write_encoder
 from transformers import AutoModel, AutoTokenizer, PegasusConfig
 
 from longsumbench.errors import UsageError
-from longsumbench.modeling.encoders import encoder_config, stored_entries
 from longsumbench.modeling.nn.pretrained_encoder import PretrainedEncoder
 from longsumbench.modeling.nn.unit_encoder import UnitEncoder
+from longsumbench.modeling.pretrained import Pretrained, stored_entries
 
 TEXTS = ("kadan lofel. migor", "nuhit", "redan kafel logor mihit nudan. refel kagor")
 
@@ -20,7 +20,7 @@ def opened(folder: Path) -> tuple[Any, Any, PretrainedEncoder]:
     """Return the tokenizer, the network as transformers loads it, and the suite's encoder with its weights."""
     tokenizer = AutoTokenizer.from_pretrained(folder)
     network = AutoModel.from_pretrained(folder).eval()
-    entries = stored_entries(encoder_config(folder, "it"))
+    entries = stored_entries(Pretrained.saved(folder).encoder_config())
     start, end = [tokenizer.cls_token_id], [tokenizer.sep_token_id]
     encoder = PretrainedEncoder(entries, start, end, tokenizer.pad_token_id).eval()
     encoder.network.load_state_dict(network.state_dict(), strict=False)

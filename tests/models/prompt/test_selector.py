@@ -124,15 +124,6 @@ def test_a_checkpoint_has_the_runs_system(scorer: Any, tmp_path: Path) -> None:
     np.testing.assert_allclose(loaded.scores(source, snippets, ""), before, rtol=1e-5)
 
 
-def test_a_text_without_words_needs_no_scorer(scorer: Any) -> None:
-    """An empty text has an empty summary and empty evidence."""
-    system = selecting(scorer, reading="select")
-    (summary,) = system.summarize([text_example([[" "]])], DECODING)
-    assert summary.text == ""
-    assert summary.evidence is not None
-    assert summary.evidence.texts["unit"] == ()
-
-
 def prompt_words(results: Path, selector: object, *more: str) -> list[str]:
     """Return the words of a prompted run that selects snippets."""
     settings = ["reading=select", "length=20", "decode_length=40", "input_length=230"]
@@ -176,13 +167,6 @@ def test_a_run_that_cannot_select_is_refused(name: str, tmp_path: Path) -> None:
     selector = name if name == "nothing" else f"{name}0"
     with pytest.raises(UsageError, match=BAD_RUNS[name]):
         plan(prompt_words(tmp_path, selector))
-
-
-def test_an_encoder_is_refused_where_a_run_selects(tmp_path: Path) -> None:
-    """The line about `rank_checkpoint` names the selectors that have one."""
-    problem = r"^model\.rank_checkpoint is a sentence encoder: choose model\.selector=embedding or"
-    with pytest.raises(UsageError, match=problem):
-        plan(prompt_words(tmp_path, "ea0", "model.rank_checkpoint=anything"))
 
 
 @pytest.mark.usefixtures("empty_cache")
