@@ -210,11 +210,11 @@ class NeuralSystem(core.System):
         """Return what the model looked at for a summary; systems with the capability `keeps_evidence` override this."""
         raise NotImplementedError(f"{type(self).__name__} keeps no evidence")
 
-    def texts_of(
-        self, ids_of_texts: Sequence[Sequence[int]], skip_special_tokens: bool = False
+    def decode_texts(
+        self, token_ids: Sequence[Sequence[int]], skip_special_tokens: bool = False
     ) -> tuple[str, ...]:
         """Return the texts of some token ids, without blanks around them."""
-        texts = self.tokenizer.batch_decode(ids_of_texts, skip_special_tokens=skip_special_tokens)
+        texts = self.tokenizer.batch_decode(token_ids, skip_special_tokens=skip_special_tokens)
         return tuple(text.strip() for text in texts)
 
     def save(self, folder: Path) -> None:

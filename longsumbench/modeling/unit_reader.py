@@ -203,7 +203,7 @@ class BestParagraphs(UnitReader):
         texts = [paragraph.text for paragraph in paragraphs]
         order = self.ranking.order(example, texts)
         ranked = [paragraphs[index] for index in order]
-        documents = [paragraph.place[0] for paragraph in ranked]
+        documents = [paragraph.position[0] for paragraph in ranked]
         units = packing.best_paragraphs(
             title, [encoded[index] for index in order], documents, limits
         )
@@ -237,7 +237,7 @@ def _pack_snippets(
     """Pack consecutive sentences of a document into snippets; a sentence above `length` tokens is its own snippet."""
     snippets, packed = [], []
     pairs = zip(sentences, encoded, strict=True)
-    for document, members in groupby(pairs, key=lambda pair: pair[0].place[0]):
+    for document, members in groupby(pairs, key=lambda pair: pair[0].position[0]):
         texts, tokens = zip(*members, strict=True)
         for number, span in enumerate(packing.pack_sentences(tokens, length)):
             group = texts[span]

@@ -92,7 +92,7 @@ class Etads(NeuralSystem):
             arrays["saliency"] = mean[: len(output_ids), : len(ids)]
             axes["saliency"] = ("step", "source_token")
         texts = {
-            "unit": self.texts_of(units.ids),
+            "unit": self.decode_texts(units.ids),
             "source_token": tuple(token_texts(self.tokenizer, ids, skip_special_tokens=False)),
             "step": tuple(token_texts(self.tokenizer, output_ids)),
             "layer": tuple(f"encoder layer {number}" for number in self.config.focus_layers or []),

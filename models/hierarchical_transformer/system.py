@@ -69,7 +69,7 @@ class HierarchicalReader(BestParagraphs):
         if self.config.graph == "none":
             return units
         texts = [example.title or "", *(paragraph.text for paragraph in paragraphs)]
-        places = [None, *(paragraph.place for paragraph in paragraphs)]
+        places = [None, *(paragraph.position for paragraph in paragraphs)]
         return replace(units, columns={"unit_graph": self.graph(texts, places).tolist()})
 
     def graph(
@@ -130,7 +130,7 @@ class HierarchicalTransformer(NeuralSystem):
         arrays = {"attention": torch.stack([attended.sum(-1) for attended in per_unit])}
         axes: dict[str, tuple[str, ...]] = {"attention": ("unit", "step")}
         texts = {
-            "unit": self.texts_of(output.units.ids),
+            "unit": self.decode_texts(output.units.ids),
             "step": tuple(token_texts(self.tokenizer, output.ids)),
         }
         if related:

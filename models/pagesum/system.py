@@ -130,7 +130,7 @@ class PageSum(NeuralSystem):
         arrays = {"confidence": self._confidences(pages, [start, begin], text)}
         axes = {"confidence": ("unit", "step")}
         texts = {
-            "unit": self.texts_of(output.units.ids, skip_special_tokens=True),
+            "unit": self.decode_texts(output.units.ids, skip_special_tokens=True),
             "step": tuple(token_texts(self.tokenizer, text)),
         }
         if reference is not None:
