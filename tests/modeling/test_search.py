@@ -44,16 +44,6 @@ def test_who_gives_attention(name: str, settings: dict[str, Any], gives: bool) -
             check_search(one.config, Decoding(**COVERING))
 
 
-def test_a_run_is_refused_before_any_work() -> None:
-    """`run` refuses coverage where it is planned; what is possible is planned, and named in the table's variant."""
-    words = ["decode.num_beams=4", "decode.coverage=wu", "decode.length_norm=wu"]
-    with pytest.raises(UsageError, match=r"decode\.coverage=wu: model=seal"):
-        plan(["model=seal", *words])
-    planned = plan(["model=trunc", "scale=tiny", *words])[0]
-    assert planned.config.decode.coverage == planned.config.decode.length_norm == "wu"
-    assert planned.variant == "coverage=wu,length_norm=wu,num_beams=4"
-
-
 @pytest.mark.parametrize(
     ("words", "message"),
     [
