@@ -3,7 +3,6 @@
 Letters: B examples, K beams, U units, L unit tokens, T output tokens, V vocabulary.
 """
 
-from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass, replace
@@ -26,6 +25,7 @@ from longsumbench.modeling.unit_reader import UnitReader, collate_units
 from longsumbench.modeling.units import Units
 from longsumbench.progress import note_progress
 
+_HASH_FACTOR = 6_364_136_223_846_793_005  # odd and large; its powers weight the tokens of an n-gram
 # of checkpoints
 TOKEN_RULES = ("forced_bos_token_id", "bad_words_ids", "suppress_tokens", "begin_suppress_tokens")
 
@@ -142,6 +142,8 @@ class SourceNgrams(LogitsProcessor):
 
     So an output does not depend on the other texts of its batch. A token that must come (the forced first or last one)
     is never forbidden, as in the library, which forces tokens after this.
+
+    The n-grams are sorted by a hash of all but their last token. A step looks its tokens up without waiting for a GPU.
     """
 
     def __init__(self, size: int, ids: Tensor, mask: Tensor) -> None:
@@ -149,27 +151,36 @@ class SourceNgrams(LogitsProcessor):
 
         `ids` and `mask` are [B, U, L] or [B, L]; the mask is True where a token is real.
         """
-        self.size = size
-        # Of each source: all tokens of an n-gram but the last one → the last ones.
-        self.endings: list[dict[tuple[int, ...], list[int]]] = []
+        self.size, self.num_sources = size, len(ids)
         windows = F.pad(ids, (0, size - 1)).unfold(-1, size, 1)
         complete = F.pad(mask.bool(), (0, size - 1)).unfold(-1, size, 1).all(-1)
-        for source, is_complete in zip(windows, complete, strict=True):
-            endings = defaultdict(list)
-            for *begun, last in source[is_complete].tolist():
-                endings[tuple(begun)].append(last)
-            self.endings.append(endings)
+        ngrams = torch.cat(
+            [complete.nonzero()[:, :1], windows[complete]], 1
+        )  # each with its source
+        ngrams = F.pad(ngrams, (0, 0, 0, 1), value=-1)  # [G, 1 + n], G > 0
+        self.factors = torch.full((size,), _HASH_FACTOR, device=ids.device).cumprod(0)
+        hashes, order = (ngrams[:, :-1] * self.factors).sum(-1).sort()
+        self.ngrams, self.hashes = ngrams[order], hashes
+        last = torch.searchsorted(hashes, hashes, right=True)
+        self.most = int((last - torch.searchsorted(hashes, hashes)).max())  # n-grams with one hash
 
     def __call__(self, input_ids: Tensor, scores: Tensor) -> Tensor:
         """Forbid the tokens that would complete an n-gram of the source: [B·K, T], [B·K, V] → [B·K, V]."""
-        start = input_ids.shape[1] - self.size + 1
-        if start < 0:
+        if input_ids.shape[1] < self.size - 1:
             return scores
-        beams = len(scores) // len(self.endings)
-        allowed = scores.clone()
-        for row, begun in enumerate(input_ids[:, start:].tolist()):
-            forbidden = self.endings[row // beams].get(tuple(begun), [])
-            allowed[row, forbidden] = -torch.inf
+        num_rows, vocabulary = scores.shape
+        beams = num_rows // self.num_sources
+        rows = torch.arange(num_rows, device=scores.device)[:, None] // beams
+        begun = torch.cat([rows, input_ids[:, input_ids.shape[1] - self.size + 1 :]], 1)  # [B·K, n]
+        first = torch.searchsorted(self.hashes, (begun * self.factors).sum(-1))
+        places = first[:, None] + torch.arange(self.most, device=scores.device)
+        candidates = self.ngrams[places.clamp(max=len(self.ngrams) - 1)]  # [B·K, most, 1 + n]
+        matches = (candidates[..., :-1] == begun[:, None]).all(-1)
+        # tokens of other n-grams go to a column that is not read
+        tokens = candidates[..., -1].where(matches, vocabulary)
+        forbidden = scores.new_zeros(num_rows, vocabulary + 1, dtype=torch.bool)
+        forbidden.scatter_(1, tokens, True)
+        allowed = scores.masked_fill(forbidden[:, :-1], -torch.inf)
         return torch.where(allowed.isneginf().all(-1, keepdim=True), scores, allowed)
 
 

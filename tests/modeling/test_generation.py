@@ -11,6 +11,7 @@ from transformers import (
 )
 
 from longsumbench.core import Decoding
+from longsumbench.modeling import generation
 from longsumbench.modeling.generation import SourceNgrams, decode
 
 CONFIG = PegasusConfig(
@@ -136,9 +137,13 @@ def test_n_grams_of_units() -> None:
     assert allowed.isneginf().nonzero().tolist() == [[0, 4], [1, 6], [2, 3]]
 
 
+@pytest.mark.parametrize("factor", [0, 1, generation._HASH_FACTOR])
 @pytest.mark.parametrize("size", [1, 2, 3, 4])
-def test_n_grams_are_those_of_the_library(size: int) -> None:
-    """It forbids what the library's processor forbids."""
+def test_n_grams_are_those_of_the_library(
+    size: int, factor: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The table forbids what the library's processor forbids, also where different n-grams have the same hash."""
+    monkeypatch.setattr(generation, "_HASH_FACTOR", factor)
     drawn = torch.Generator().manual_seed(size)
     source = torch.randint(5, (2, 30), generator=drawn)
     ours = SourceNgrams(size, source, torch.ones_like(source))

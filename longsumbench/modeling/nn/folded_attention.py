@@ -5,11 +5,18 @@ Letters: Q query rows, R key rows, K beams of a document, H heads, T target toke
 
 from collections.abc import Iterator
 from contextlib import contextmanager
-from typing import Any
+from typing import Any, cast
 
 import torch
 from torch import Tensor, nn
-from transformers import DynamicCache, EncoderDecoderCache
+from transformers import (
+    DynamicCache,
+    EncoderDecoderCache,
+    LogitsProcessor,
+    LogitsProcessorList,
+    MinLengthLogitsProcessor,
+    MinNewTokensLengthLogitsProcessor,
+)
 from transformers.modeling_outputs import Seq2SeqLMOutput
 from transformers.models.pegasus.modeling_pegasus import PegasusAttention
 
@@ -179,6 +186,25 @@ class FoldedCache(EncoderDecoderCache):
             self.coverage = self.coverage.index_select(0, beam_idx)
 
 
+class LaterEnd(LogitsProcessor):
+    """Forbids the end token in short outputs, as two processors of the library, which make a mask of the vocabulary."""
+
+    def __init__(
+        self, processor: MinLengthLogitsProcessor | MinNewTokensLengthLogitsProcessor
+    ) -> None:
+        if isinstance(processor, MinNewTokensLengthLogitsProcessor):
+            self.min_length = processor.prompt_length_to_skip + processor.min_new_tokens
+        else:
+            self.min_length = processor.min_length
+        self.end_ids = processor.eos_token_id  # a tensor
+
+    def __call__(self, input_ids: Tensor, scores: Tensor) -> Tensor:
+        """Forbid: [Q, T], [Q, V] → [Q, V]."""
+        if input_ids.shape[1] >= self.min_length:
+            return scores
+        return scores.index_fill(1, self.end_ids, -torch.inf)
+
+
 class FoldedGeneration:
     """Mixin for models with `generate` and folded cross-attention: the encoder's output is not repeated for beams."""
 
@@ -207,3 +233,12 @@ class FoldedGeneration:
     def new_cache(self) -> FoldedCache:
         """Return an empty cache."""
         return self.cache_class(DynamicCache(), DynamicCache())
+
+    def _get_logits_processor(self, *args: Any, **kwargs: Any) -> LogitsProcessorList:
+        """As in transformers, with `LaterEnd`."""
+        processors = super()._get_logits_processor(*args, **kwargs)  # type: ignore[misc]  # a method of transformers
+        kinds = MinLengthLogitsProcessor, MinNewTokensLengthLogitsProcessor
+        for index, processor in enumerate(processors):
+            if isinstance(processor, kinds):
+                processors[index] = LaterEnd(processor)
+        return cast(LogitsProcessorList, processors)
