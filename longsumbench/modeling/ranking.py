@@ -332,8 +332,6 @@ class Ranking:
         if self.name == core.UNRANKED:
             return -np.arange(len(texts), dtype=np.float64)
         if self.ranker is None:
-            if core.learned_ranker(self.name):
-                raise RuntimeError(f"the ranker '{self.name}' learns: fit or load the system first")
             self.ranker = _ready_ranker(self.name, self.ranker_settings())
         return score_by(self.ranker, example, texts, f"{self.setting}={self.name}")
 

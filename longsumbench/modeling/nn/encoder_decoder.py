@@ -131,10 +131,7 @@ class UnitsToText(RankedGeneration):
             use_cache = False
             if decoder_input_ids is None:
                 decoder_input_ids = self.shifted(labels)
-        if decoder_input_ids is None:
-            raise TypeError(
-                "labels or decoder_input_ids are needed: the decoder predicts the tokens after them"
-            )
+        assert decoder_input_ids is not None
         if not use_cache:
             cache = None
         elif cache is None:
