@@ -189,7 +189,6 @@ def load_network(
         raise EnvironmentProblem(
             "model.device_map needs the package accelerate: pip install accelerate"
         )
-
     check_files(folder)
     check_content(folder)
     config = config or load_config(kind, folder, shown_as)
@@ -291,15 +290,15 @@ def read_tokenizer(folder: Path, shown_as: str) -> Any:
         EnvironmentProblem: the tokenizer needs a package that is not installed.
         DataError: a file is damaged.
     """
+    from transformers import AutoTokenizer
     from transformers.utils import is_protobuf_available, is_sentencepiece_available
 
     check_files(folder)
     check_content(folder)
     with reading_checkpoint(shown_as):
         try:
-            if folder.is_file():
-                return deepcopy(_gguf_tokenizer(folder, hash_of_file(folder), shown_as))
-            return _load_tokenizer(folder, shown_as)
+            with loading_arguments(folder) as arguments:
+                tokenizer = AutoTokenizer.from_pretrained(**arguments, **SAFE_LOADING)
         except (OSError, ValueError, ImportError) as error:
             can_read_pieces = is_protobuf_available() and is_sentencepiece_available()
             for path in () if can_read_pieces else folder.glob("*.model"):
@@ -308,18 +307,6 @@ def read_tokenizer(folder: Path, shown_as: str) -> Any:
                     " sentencepiece and protobuf: install them"
                 ) from error
             raise
-
-
-@cache  # takes seconds
-def _gguf_tokenizer(path: Path, sha256: str, shown_as: str) -> Any:
-    return _load_tokenizer(path, shown_as)
-
-
-def _load_tokenizer(folder: Path, shown_as: str) -> Any:
-    from transformers import AutoTokenizer
-
-    with loading_arguments(folder) as arguments:
-        tokenizer = AutoTokenizer.from_pretrained(**arguments, **SAFE_LOADING)
     tokenizer.name_or_path = str(folder)
     # If a folder has no tokenizer, transformers makes one of special tokens.
     if len(tokenizer) <= len(set(tokenizer.all_special_ids)):

@@ -18,7 +18,7 @@ from longsumbench.core import (
     Width,
     setting,
 )
-from longsumbench.errors import UsageError
+from longsumbench.errors import EnvironmentProblem, UsageError
 from longsumbench.modeling import checkpoints
 from longsumbench.modeling.checkpoint_files import read_config
 from longsumbench.modeling.neural_config import NEURAL, NeuralConfig
@@ -187,7 +187,12 @@ class PageSumConfig(NeuralConfig):
         """Return the folder of the initial checkpoint, fetched from the hub if it is there; None: random weights."""
         if self.init == "random":
             return None
-        folder = checkpoints.model_folder(self.init, "model.init")
+        try:
+            folder = checkpoints.model_folder(self.init, "model.init")
+        except EnvironmentProblem as problem:
+            raise EnvironmentProblem(
+                f"{problem}, or start at random: model.init=random"
+            ) from problem
         described = read_config(folder)
         with checkpoints.reading_checkpoint(f"model.init={folder}"):
             kind = described["model_type"]
