@@ -1,13 +1,11 @@
 """Tables and sentences of benchmarks/fine_tuned.py, on results made up to break them."""
 
-import sys
 from collections.abc import Iterable
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import fine_tuned as program
-import pytest
 from support.run_records import record
 from support.stored_runs import store
 
@@ -96,36 +94,3 @@ def test_one_seed_or_a_system_that_did_not_learn_has_no_verdict(tmp_path: Path) 
     not_shown = sentence(tmp_path / "not_shown", *runs, word=NOT_SHOWN)
     assert untested in not_shown
     assert not_shown.endswith("No trained language model is shown to have learned.")
-
-
-def test_other_budgets_and_losses_that_rise_are_named(tmp_path: Path) -> None:
-    """Trainings of different lengths are not compared, and a loss that did not fall is named with its seed."""
-    budgets = sentence(tmp_path / "budgets", *tuned(30), *trained("pagesum", 20, steps=90))
-    assert budgets.endswith("the trainings have 2 different budgets, so nothing is compared.")
-    first, *others = tuned(30)
-    rising = replace(first, fit=replace(FIT, validation_losses=((25, 3.1), (50, 3.1))))
-    text = sentence(tmp_path / "rising", rising, *others, as_it_is(25))
-    assert "fell in 2 of 3 trainings (not of `beginning`, LoRA seed 1)" in text
-    assert sentence(tmp_path / "none", as_it_is(25)) == (
-        "arxiv, 40 examples: no language model was trained."
-    )
-
-
-def test_a_row_says_what_it_cost(tmp_path: Path) -> None:
-    """A trained row has steps, examples, tokens, both ends of its loss and weights; others have none of them."""
-    block, _ = table(tmp_path, *tuned(30), as_it_is(25), word=NOT_SHOWN)
-    first, second = program.table_of("arxiv", block).rows
-    assert first[0] == "`beginning`, LoRA (not shown)"
-    assert first[5:9] == ("3", "50", "100", "89,000")
-    assert first[9:14] == ("3.20, 3.00", "3.10, 3.05", "60", "0", "0.9 M")
-    assert second[0].startswith("`beginning`, as it is")
-    assert second[5:14] == ("", "", "", "", "", "", "", "0", "")
-
-
-@pytest.mark.numbers
-def test_the_page_has_the_tables_of_its_runs(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Tables and sentences of docs/fine-tuning.md are those of the committed runs."""
-    monkeypatch.setattr(sys, "argv", ["fine_tuned.py", "--check"])
-    with pytest.raises(SystemExit) as end:
-        program.main()
-    assert end.value.code is None

@@ -26,7 +26,7 @@ def has_adapter(folder: Path) -> bool:
     return (folder / ADAPTER_FILES[1]).is_file()
 
 
-def _adapter_folder(name: str | None, checkpoint: Path) -> Path | None:
+def find_adapter(name: str | None, checkpoint: Path) -> Path | None:
     """Return the folder of an adapter of a checkpoint, fetched from the hub if it is there; None without one.
 
     Raises:
@@ -55,30 +55,6 @@ def check_base(base: str | None, checkpoint: Path, shown_as: str) -> None:
             f"{shown_as} was trained from other weights than those of model.checkpoint: give the checkpoint that it was"
             " trained from"
         )
-
-
-def adapted_identity(checkpoint: Path, adapter: str | None) -> dict[str, Any]:
-    """Return the digest of a checkpoint's files and its commit; also the digest of the adapter of the settings."""
-    identity = checkpoints.checkpoint_identity(checkpoint)
-    if folder := _adapter_folder(adapter, checkpoint):
-        identity["adapter"] = checkpoints.model_digest(folder)
-    return identity
-
-
-def adapted_facts(name: str | None, checkpoint: Path, adapter: str | None) -> dict[str, Any]:
-    """Return `checkpoint_facts`, with the name of the adapter of the settings."""
-    facts = checkpoints.checkpoint_facts(name, checkpoint)
-    if folder := _adapter_folder(adapter, checkpoint):
-        facts["checkpoint"] += f" + {checkpoints.checkpoint_facts(adapter, folder)['checkpoint']}"
-    return facts
-
-
-def merge_chosen_adapter(
-    network: "PreTrainedModel", adapter: str | None, checkpoint: Path
-) -> "PreTrainedModel":
-    """Return the network of a checkpoint with the adapter of the settings; errors are those of `merge_adapter`."""
-    folder = _adapter_folder(adapter, checkpoint)
-    return merge_adapter(network, folder, f"model.adapter={adapter}") if folder else network
 
 
 def merge_adapter(network: "PreTrainedModel", folder: Path, shown_as: str) -> "PreTrainedModel":

@@ -24,7 +24,7 @@ from longsumbench.cache.artifacts import user_cache
 from longsumbench.errors import DataError, UsageError
 from longsumbench.files import BadFile, as_type, digest, read_json, replaced_file
 from longsumbench.modeling import checkpoints
-from longsumbench.modeling.encoders import encoder_config
+from longsumbench.modeling.pretrained import Pretrained
 from longsumbench.modeling.ranking import check_title, lexrank_of_vectors
 
 if TYPE_CHECKING:
@@ -139,23 +139,25 @@ class SentenceEncoder:
     def __init__(
         self, name: str | None, setting: str, device: str = "auto", pooling: str | None = None
     ) -> None:
-        self.folder = checkpoints.model_folder(name, setting, more=(_POOLING_FILE,))
-        self.shown_as = f"{setting}={self.folder}"
-        self.form = read_encoder_form(self.folder, self.shown_as, pooling)
+        self.model = Pretrained.find(name, setting, more=(_POOLING_FILE,))
+        self.shown_as = self.model.shown_as
+        self.form = read_encoder_form(self.model.folder, self.shown_as, pooling)
         self.name, self.device = Path(str(name)).name, device
         self.num_cut = self.tokens_cut = 0
         # The file of the pooling is in a folder below, which the digest leaves out.
-        self.signature = f"{checkpoints.model_digest(self.folder)}|pooling:{self.form.pooling_mode}"
+        self.signature = (
+            f"{checkpoints.model_digest(self.model.folder)}|pooling:{self.form.pooling_mode}"
+        )
 
     @cached_property
     def _network(self) -> tuple[Any, Any, int]:
         """The tokenizer, the network, and the most tokens of a text, with special tokens."""
         from transformers import AutoModel
 
-        encoder_config(self.folder, self.shown_as)
+        self.model.encoder_config()
         # The encoder's own pooler is not used.
         tokenizer, network = checkpoints.load_with_tokenizer(
-            AutoModel, self.folder, self.shown_as, may_lack="pooler"
+            AutoModel, self.model.folder, self.shown_as, may_lack="pooler"
         )
         tokenizer.padding_side = "right"
         limit = min(tokenizer.model_max_length, num_positions(network))

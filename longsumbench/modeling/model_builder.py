@@ -14,10 +14,9 @@ from transformers import (
 )
 
 from longsumbench.core import TRAINED_TOKENIZERS, FitContext, names_deciding, read_checkpoint
-from longsumbench.errors import DataError, UsageError
-from longsumbench.modeling import checkpoints, encoders, tokenizer as tokenization
-from longsumbench.modeling.checkpoint_files import FETCH_AGAIN, read_config
-from longsumbench.modeling.generation import check_special_tokens
+from longsumbench.errors import UsageError
+from longsumbench.modeling import checkpoints, pretrained, tokenizer as tokenization
+from longsumbench.modeling.checkpoint_files import read_config
 from longsumbench.modeling.neural_config import NeuralConfig
 from longsumbench.modeling.nn.device import check_memory
 from longsumbench.modeling.nn.initialization import xavier
@@ -51,7 +50,7 @@ class ModelBuilder:
         tokenizer = reader.tokenizer
         special = tokenizer.pad_token_id, tokenizer.bos_token_id, tokenizer.eos_token_id
         config = self.model_config(len(tokenizer), special, reader.multi_document)
-        if stored := getattr(config, encoders.ENTRY, None):
+        if stored := getattr(config, pretrained.ENTRY, None):
             stored["start"], stored["end"] = tokenization.special_tokens(tokenizer)
         model: PreTrainedModel = self.Model(config)
         xavier(model, config.d_model)
@@ -100,8 +99,8 @@ class ModelBuilder:
             "decoder_start_token_id": pad if start is None else start,
         }
         if encoder:
-            network = encoders.stored_entries(encoder)
-            entries[encoders.ENTRY] = {"network": network, "start": [], "end": []}
+            network = pretrained.stored_entries(encoder)
+            entries[pretrained.ENTRY] = {"network": network, "start": [], "end": []}
         model_config: PreTrainedConfig = kind(**entries | self.config.model_entries(multi_document))
         return model_config
 
@@ -114,9 +113,13 @@ class ModelBuilder:
         if folder is None:
             return None
         if config.starts_from_encoder():
-            return encoders.encoder_config(folder, f"model.init={config.init}")
-        stored = read_config(folder).get(encoders.ENTRY)
+            return self._initial().encoder_config()
+        stored = read_config(folder).get(pretrained.ENTRY)
         return AutoConfig.for_model(**stored["network"]) if stored else None
+
+    def _initial(self) -> pretrained.Pretrained:
+        """Return the encoder of transformers in `model.init`."""
+        return pretrained.Pretrained.find(self.config.init, "model.init")
 
     def blank_model(self, special: tuple[int, int | None, int]) -> PreTrainedModel:
         """Return the model without a tokenizer and with any weights, to count these; as `model_config`."""
@@ -136,7 +139,7 @@ class ModelBuilder:
         check_memory(lambda: self.build(reader), f"model={self.config.name}")
         model = self.build(reader)
         if folder and self.config.starts_from_encoder():
-            self._load_encoder(model, folder)
+            self._load_encoder(model)
         elif folder:
             _, initial = self.open(folder)
             entries, initial_entries = model.config.to_dict(), initial.config.to_dict()
@@ -150,15 +153,10 @@ class ModelBuilder:
             model.load_state_dict(initial.state_dict())
         return model
 
-    def _load_encoder(self, model: Any, folder: Path) -> None:
+    def _load_encoder(self, model: Any) -> None:
         """Load the weights of a pretrained encoder; a decoder as wide as its embeddings starts from these."""
-        network = checkpoints.load_network(
-            AutoModel,
-            folder,
-            f"model.init={self.config.init}",
-            may_lack="pooler",
-            other_heads=True,
-            dtype=torch.float32,
+        network = self._initial().network(
+            AutoModel, may_lack="pooler", other_heads=True, dtype=torch.float32
         )
         model.model.encoder.pretrained.network.load_state_dict(network.state_dict(), strict=False)
         words = network.get_input_embeddings().weight
@@ -172,12 +170,10 @@ class ModelBuilder:
         encoder = self.initial_encoder()
         assert encoder is not None
         tokenizer = tokenization.load_tokenizer(folder)
-        checkpoints.check_vocabulary(
-            tokenizer, encoder.vocab_size, f"model.init={self.config.init}"
-        )
+        self._initial().check_vocabulary(tokenizer, encoder.vocab_size)
         start, end = tokenization.special_tokens(tokenizer)
         with torch.device("meta"):
-            blank = PretrainedEncoder(encoders.stored_entries(encoder), start, end, 0)
+            blank = PretrainedEncoder(pretrained.stored_entries(encoder), start, end, 0)
         for name in self.config.encoder_lengths:
             length = vars(self.config)[name] or 0
             if length > blank.longest:
@@ -208,13 +204,8 @@ class ModelBuilder:
             DataError: a file is damaged, or its weights are not those of the model in its configuration.
         """
         read_checkpoint(folder, type(self.config))
-        shown_as = f"the checkpoint {folder}"
-        model: PreTrainedModel = checkpoints.load_network(self.Model, folder, shown_as)
-        if model.config.decoder_start_token_id is None:
-            raise DataError(
-                f"{shown_as}: its config.json lacks decoder_start_token_id; {FETCH_AGAIN}"
-            )
+        saved = pretrained.Pretrained.saved(folder)
+        model = saved.network(self.Model)
         tokenizer = tokenization.load_tokenizer(folder)
-        checkpoints.check_vocabulary(tokenizer, model.config.vocab_size, shown_as)
-        check_special_tokens(model, shown_as)
+        saved.check_vocabulary(tokenizer, model.config.vocab_size)
         return tokenizer, model

@@ -89,12 +89,15 @@ class NeuralConfig(core.SystemConfig):
         if self.init == "random":
             return None
         if self.starts_from_encoder():
-            from longsumbench.modeling import checkpoints, encoders
+            from longsumbench.modeling.pretrained import Pretrained
 
-            folder = checkpoints.model_folder(self.init, "model.init")
-            encoder = encoders.encoder_config(folder, f"model.init={self.init}")
-            self._check_sizes(encoder.hidden_size, encoder.num_hidden_layers)
-            return folder
+            model = Pretrained.find(self.init, "model.init")
+            encoder = model.encoder_config()
+            self.check_given_sizes(
+                {"d_model": encoder.hidden_size, "encoder_layers": encoder.num_hidden_layers}
+            )
+            self.check_width(encoder.hidden_size)
+            return model.folder
         core.read_checkpoint(Path(self.init), type(self))
         return Path(self.init)
 
@@ -108,9 +111,9 @@ class NeuralConfig(core.SystemConfig):
             return True
         return False
 
-    def _check_sizes(self, width: int, layers: int) -> None:
-        """Check the settings against the width and the depth of a pretrained encoder."""
-        sizes, given = {"d_model": width, "encoder_layers": layers}, vars(self)
+    def check_given_sizes(self, sizes: Mapping[str, int]) -> None:
+        """Check that the settings give no other widths and depths than those of the initial checkpoint."""
+        given = vars(self)
         unlike = [name for name, size in sizes.items() if given[name] not in (None, size)]
         if unlike:
             name, nulls = unlike[0], " ".join(f"model.{name}=null" for name in unlike)
@@ -118,7 +121,6 @@ class NeuralConfig(core.SystemConfig):
             raise UsageError(
                 f"model.{name}={given[name]}, but model.init={self.init} has {sizes[name]}: {remedy}"
             )
-        self.check_width(width)
 
     def __post_init__(self) -> None:
         """Check the settings of a network that is trained from scratch, with sinusoidal positions.

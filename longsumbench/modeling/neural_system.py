@@ -9,6 +9,7 @@ from functools import partial
 from pathlib import Path
 from typing import Any, ClassVar, Self
 
+from numpy.typing import NDArray
 from transformers import PreTrainedModel, PreTrainedTokenizerBase
 
 from longsumbench import core
@@ -17,7 +18,12 @@ from longsumbench.core.versions import READING_VERSION
 from longsumbench.errors import MissingSplit
 from longsumbench.modeling import processes
 from longsumbench.modeling.checkpoints import check_finite
-from longsumbench.modeling.extraction import ScoredSpans, extracts, mean_target_words
+from longsumbench.modeling.extraction import (
+    ScoredSpans,
+    extracts,
+    mean_target_words,
+    score_spans,
+)
 from longsumbench.modeling.generation import GeneratedText, generate_texts
 from longsumbench.modeling.model_builder import ModelBuilder
 from longsumbench.modeling.neural_config import NeuralConfig
@@ -169,7 +175,16 @@ class NeuralSystem(core.System):
     def score_source(
         self, examples: Sequence[core.Example], decoding: core.Decoding
     ) -> Iterator[ScoredSpans]:
-        """Yield the scores of every example's sentences; systems with the capability `extracts` override this."""
+        """Yield the scores of every example's sentences, by the weights of its spans while a summary is written."""
+        for output in generate_texts(self.model, self.reader, examples, decoding):
+            spans, weights = self.weigh_spans(output)
+            yield score_spans(spans, weights, output.units.truncation)
+
+    def weigh_spans(self, output: GeneratedText) -> tuple[Sequence[core.Span], NDArray[Any]]:
+        """Return spans of sentences, and the weight of each at every token of the output: [spans, steps].
+
+        Systems with the capability `extracts` override this, or `score_source`.
+        """
         raise NotImplementedError(f"{type(self).__name__} scores no sentences")
 
     def score_next(
@@ -195,11 +210,11 @@ class NeuralSystem(core.System):
         """Return what the model looked at for a summary; systems with the capability `keeps_evidence` override this."""
         raise NotImplementedError(f"{type(self).__name__} keeps no evidence")
 
-    def texts_of(
-        self, ids_of_texts: Sequence[Sequence[int]], skip_special_tokens: bool = False
+    def decode_texts(
+        self, token_ids: Sequence[Sequence[int]], skip_special_tokens: bool = False
     ) -> tuple[str, ...]:
         """Return the texts of some token ids, without blanks around them."""
-        texts = self.tokenizer.batch_decode(ids_of_texts, skip_special_tokens=skip_special_tokens)
+        texts = self.tokenizer.batch_decode(token_ids, skip_special_tokens=skip_special_tokens)
         return tuple(text.strip() for text in texts)
 
     def save(self, folder: Path) -> None:

@@ -207,11 +207,11 @@ def _weighted(counts: Any, among: Any) -> Any:
 
 def _normalized(vectors: Any) -> Any:
     """Return vectors with length 1; zero vectors stay zero."""
-    if not vectors.nnz:  # scikit-learn rejects a matrix without columns
-        return vectors
-    from sklearn.preprocessing import normalize  # here: its import takes more than a second
-
-    return normalize(vectors)
+    squares, normalized = vectors.copy(), vectors.copy()
+    squares.data **= 2
+    lengths = np.sqrt(squares.sum(axis=1)).A1
+    normalized.data /= np.repeat(lengths, np.diff(vectors.indptr))
+    return normalized
 
 
 def _cosine_with_first(vectors: Any) -> core.Scores:
@@ -332,8 +332,6 @@ class Ranking:
         if self.name == core.UNRANKED:
             return -np.arange(len(texts), dtype=np.float64)
         if self.ranker is None:
-            if core.learned_ranker(self.name):
-                raise RuntimeError(f"the ranker '{self.name}' learns: fit or load the system first")
             self.ranker = _ready_ranker(self.name, self.ranker_settings())
         return score_by(self.ranker, example, texts, f"{self.setting}={self.name}")
 

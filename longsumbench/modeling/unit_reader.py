@@ -1,7 +1,7 @@
 """How a neural system reads: an example → its units → rows on disk → batches; the readers of ranked paragraphs."""
 
 from abc import ABC, abstractmethod
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 from itertools import chain, groupby, islice
 from typing import Any, ClassVar, TypeAlias
@@ -12,7 +12,6 @@ from transformers import PreTrainedTokenizerBase
 
 from longsumbench.cache.artifacts import ArtifactCache
 from longsumbench.core import (
-    RANKABLE_UNITS,
     Example,
     FitContext,
     Split,
@@ -168,40 +167,6 @@ class BestParagraphs(UnitReader):
     """
 
     config: RankedConfig
-    # Set while `rows` runs.
-    _orders: Iterator[list[int]] | None = None
-
-    def rows(
-        self, split: Split, examples: int, stages: ArtifactCache, with_labels: bool = False
-    ) -> Rows:
-        """As UnitReader, except: the orders of a ranker with a network are cached, and shared between systems."""
-        if self.ranking.network and self.config.unit in RANKABLE_UNITS:
-            self._orders = self._stored_orders(split, examples, stages)
-        try:
-            return super().rows(split, examples, stages, with_labels)
-        finally:
-            self._orders = None
-
-    def _stored_orders(
-        self, split: Split, examples: int, stages: ArtifactCache
-    ) -> Iterator[list[int]]:
-        """Yield the orders of the paragraphs of a split's first examples: the stage "orders", made when first read."""
-        inputs = {
-            **self.ranking.fitted_identity(),
-            "unit": self.config.unit,
-            "split": split.fingerprint,
-            "examples": examples,
-            "reading": READING_VERSION,
-        }
-        features = datasets.Features({"order": _IDS})
-        orders = self._orders_of_texts(split, examples)
-        yield from stored_rows("orders", inputs, features, orders, stages)["order"]
-
-    def _orders_of_texts(self, split: Split, examples: int) -> Iterator[dict[str, list[int]]]:
-        for index in track(range(examples), f"ranking {split.name}", examples):
-            example = split[index]
-            parts = packing.paragraphs_of(example, self.config.unit)
-            yield {"order": self.ranking.order(example, [part.text for part in parts])}
 
     def training_units(self, example: Example) -> Units:
         """Return the units of an example of the training or validation split."""
@@ -236,9 +201,9 @@ class BestParagraphs(UnitReader):
         paragraphs, encoded = self.paragraphs(example, limits.paragraph_length)
         title = self.encode([example.title])[0] if example.title else None
         texts = [paragraph.text for paragraph in paragraphs]
-        order = next(self._orders) if self._orders else self.ranking.order(example, texts)
+        order = self.ranking.order(example, texts)
         ranked = [paragraphs[index] for index in order]
-        documents = [paragraph.place[0] for paragraph in ranked]
+        documents = [paragraph.position[0] for paragraph in ranked]
         units = packing.best_paragraphs(
             title, [encoded[index] for index in order], documents, limits
         )
@@ -272,7 +237,7 @@ def _pack_snippets(
     """Pack consecutive sentences of a document into snippets; a sentence above `length` tokens is its own snippet."""
     snippets, packed = [], []
     pairs = zip(sentences, encoded, strict=True)
-    for document, members in groupby(pairs, key=lambda pair: pair[0].place[0]):
+    for document, members in groupby(pairs, key=lambda pair: pair[0].position[0]):
         texts, tokens = zip(*members, strict=True)
         for number, span in enumerate(packing.pack_sentences(tokens, length)):
             group = texts[span]

@@ -33,7 +33,7 @@ class EncodedSentence:
         Words count as spread evenly over the tokens. Consecutive spans count each word once. The sentence must have
         tokens.
         """
-        before_start, before_end = (self.words * place // len(self.ids) for place in (start, end))
+        before_start, before_end = (self.words * index // len(self.ids) for index in (start, end))
         return EncodedSentence(self.ids[start:end], before_end - before_start)
 
 
@@ -214,10 +214,10 @@ def tokens_and_words(sentences: Iterable[EncodedSentence]) -> tuple[int, int]:
 def pack_sentences(sentences: Sequence[EncodedSentence], length: int) -> Iterator[slice]:
     """Yield spans of consecutive sentences with at most `length` tokens; a longer sentence is its own span."""
     start = tokens = 0
-    for place, sentence in enumerate(sentences):
+    for index, sentence in enumerate(sentences):
         if tokens and tokens + len(sentence.ids) > length:
-            yield slice(start, place)
-            start, tokens = place, 0
+            yield slice(start, index)
+            start, tokens = index, 0
         tokens += len(sentence.ids)
     yield slice(start, len(sentences))
 
@@ -226,7 +226,7 @@ def pack_sentences(sentences: Sequence[EncodedSentence], length: int) -> Iterato
 class Paragraph:
     """A text that is ranked and read as one: a paragraph, a section, or a few sentences."""
 
-    place: tuple[int, int]  # its document, and its number in that document
+    position: tuple[int, int]  # its document, and its number in that document
     sentences: Sentences  # its text
     # its sentences, first and last + 1, as indices of all sentences of the example
     span: tuple[int, int]
@@ -242,13 +242,13 @@ def paragraphs_of(example: Example, unit: str) -> list[Paragraph]:
 
     The unit is "paragraph", "section" (without its name) or "sentence".
     """
-    places = [place for place, sentence in enumerate(example.sentences()) if sentence.strip()]
+    indices = [index for index, sentence in enumerate(example.sentences()) if sentence.strip()]
     paragraphs = []
     start = 0  # every sentence with text is in one paragraph, in this order
     for index, document in enumerate(example.documents):
         for number, sentences in enumerate(document.texts(unit)):
             end = start + sum(bool(sentence.strip()) for sentence in sentences)
-            span = places[start], places[end - 1] + 1
+            span = indices[start], indices[end - 1] + 1
             paragraphs.append(Paragraph((index, number), sentences, span))
             start = end
     return paragraphs

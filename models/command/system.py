@@ -1,6 +1,6 @@
 """CommandSystem: any program summarizes; FunctionSystem: a function of this process does.
 
-    Example --text_of-->  text, or JSON  --Program.write, or the function-->  Output  -->  Summary
+    Example --render_text-->  text, or JSON  --Program.write, or the function-->  Output  -->  Summary
 
 `ForeignSystem.summarize` is the door: it goes through the outputs, in the order of the examples.
 """
@@ -63,16 +63,16 @@ class ForeignSystem(System):
             if output.problem:
                 failed.append((example.id, output.problem))
             counts = {"seconds": output.seconds, "failed": int(output.problem is not None)}
-            read = None if decoding.keep_inputs == "none" else self.text_of(example)
+            read = None if decoding.keep_inputs == "none" else self.render_text(example)
             if not failed or decoding.failed != "stop":
                 yield Summary(example.id, text, counts=counts, read=read)
         report_failed(failed, decoding.failed)
 
     def outputs(self, examples: Sequence[Example]) -> Iterator[Output]:
         """Yield the output about each example, in their order."""
-        return map(self.output_of, examples)
+        return map(self.find_output, examples)
 
-    def output_of(self, example: Example) -> Output:
+    def find_output(self, example: Example) -> Output:
         """Return the output about an example: a finished one, or a new one. A text without words has an empty one."""
         if not example.source_words():
             return Output("", 0.0)
@@ -89,7 +89,7 @@ class ForeignSystem(System):
             self._finished.put(example.id, self.config.name, json.dumps(output))
         return output
 
-    def text_of(self, example: Example) -> str:
+    def render_text(self, example: Example) -> str:
         """Return what is summarized: title, names of sections and paragraphs, with blank lines between them."""
         blocks = [example.title or ""]
         for section in example.sections():
@@ -128,14 +128,14 @@ class CommandSystem(ForeignSystem):
         self._program = Program(config.words, config.timeout_seconds, config.output_limit)
         with ThreadPoolExecutor(config.parallel) as pool:
             try:
-                yield from pool.map(self.output_of, examples)
+                yield from pool.map(self.find_output, examples)
             finally:
                 self._program.stopped.set()
 
-    def text_of(self, example: Example) -> str:
+    def render_text(self, example: Example) -> str:
         """Return the standard input of the program, or the content of {file}."""
         if self.config.input == "text":
-            return super().text_of(example)
+            return super().render_text(example)
         values = example.to_dict()
         visible_fields = {name: values[name] for name in _VISIBLE_FIELDS}
         return json.dumps(visible_fields, ensure_ascii=False) + "\n"
@@ -147,7 +147,7 @@ class CommandSystem(ForeignSystem):
             DataError: a file of the program was changed since the run began; the output is not stored.
         """
         words = self.state.target_words or self.config.length
-        output = self._program.write(self.text_of(example), f"{words}")
+        output = self._program.write(self.render_text(example), f"{words}")
         check_program_files(self.config.program["program_files"])
         return output
 
@@ -174,7 +174,7 @@ class FunctionSystem(ForeignSystem):
         try:
             # It may change the working folder, in which results have their place
             with time_limit(config.timeout_seconds / 60, problem=_LateError()), chdir(os.curdir):
-                summary = self._function(self.text_of(example), **arguments)
+                summary = self._function(self.render_text(example), **arguments)
         except _LateError:
             problem = (
                 f"was not done after {config.timeout_seconds:g} seconds (model.timeout_seconds)"

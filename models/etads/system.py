@@ -1,15 +1,15 @@
 """The system ETADS: what it reads, and its evidence."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from itertools import accumulate, chain, pairwise
 from typing import Any
 
 import numpy as np
 import torch
+from numpy.typing import NDArray
 
-from longsumbench.core import WINDOW_AXIS, Decoding, Evidence, Example
-from longsumbench.modeling.extraction import ScoredSpans, score_spans
-from longsumbench.modeling.generation import GeneratedText, decode_again, generate_texts
+from longsumbench.core import WINDOW_AXIS, Evidence, Example, Span
+from longsumbench.modeling.generation import GeneratedText, decode_again
 from longsumbench.modeling.neural_system import NeuralSystem
 from longsumbench.modeling.nn.folded_attention import recorded
 from longsumbench.modeling.tokenizer import token_texts
@@ -63,21 +63,16 @@ class Etads(NeuralSystem):
     reader: EtadsReader
     config: EtadsConfig
 
-    def score_source(
-        self, examples: Sequence[Example], decoding: Decoding
-    ) -> Iterator[ScoredSpans]:
-        """Yield the mean saliency of the sentences that were read, over their tokens and all steps of a summary."""
-        for output in generate_texts(self.model, self.reader, examples, decoding):
-            saliency = self.evidence(output).arrays["saliency"]  # [T, S]
-            steps, length = saliency.shape
-            tokens = self.reader.sentence_tokens(output.example)
-            spans, means = [], []
-            for index, (first, end) in enumerate(tokens):
-                if first < min(end, length):
-                    spans.append((index, index + 1))
-                    means.append(saliency[:, first:end].mean(1))
-            weights = np.reshape(means, (len(spans), steps))
-            yield score_spans(spans, weights, output.units.truncation)
+    def weigh_spans(self, output: GeneratedText) -> tuple[Sequence[Span], NDArray[Any]]:
+        """Return the mean saliency of the sentences that were read, over their tokens, at each step."""
+        saliency = self.evidence(output).arrays["saliency"]  # [T, S]
+        steps, length = saliency.shape
+        spans, means = [], []
+        for index, (first, end) in enumerate(self.reader.sentence_tokens(output.example)):
+            if first < min(end, length):
+                spans.append((index, index + 1))
+                means.append(saliency[:, first:end].mean(1))
+        return spans, np.reshape(means, (len(spans), steps))
 
     def evidence(self, output: GeneratedText) -> Evidence:
         """Return every token's foci, and its saliency for every token of the output."""
@@ -97,7 +92,7 @@ class Etads(NeuralSystem):
             arrays["saliency"] = mean[: len(output_ids), : len(ids)]
             axes["saliency"] = ("step", "source_token")
         texts = {
-            "unit": self.texts_of(units.ids),
+            "unit": self.decode_texts(units.ids),
             "source_token": tuple(token_texts(self.tokenizer, ids, skip_special_tokens=False)),
             "step": tuple(token_texts(self.tokenizer, output_ids)),
             "layer": tuple(f"encoder layer {number}" for number in self.config.focus_layers or []),

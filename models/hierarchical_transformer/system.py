@@ -1,16 +1,16 @@
 """The systems Hierarchical Transformer and Flat Transformer: what they read, and their evidence."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
+from typing import Any
 
 import datasets
 import numpy as np
 import torch
 
-from longsumbench.core import ATTENDED_AXIS, Decoding, Evidence, Example, FitContext
+from longsumbench.core import ATTENDED_AXIS, Evidence, Example, FitContext, Span
 from longsumbench.modeling.collate import UnitCollator
-from longsumbench.modeling.extraction import ScoredSpans, score_spans
-from longsumbench.modeling.generation import GeneratedText, decode_again, generate_texts
+from longsumbench.modeling.generation import GeneratedText, decode_again
 from longsumbench.modeling.neural_system import NeuralSystem
 from longsumbench.modeling.nn.folded_attention import recorded, recorded_attention
 from longsumbench.modeling.tokenizer import token_texts
@@ -67,7 +67,7 @@ class HierarchicalReader(BestParagraphs):
         if self.graph is None:
             return units
         texts = [example.title or "", *(paragraph.text for paragraph in paragraphs)]
-        places = [None, *(paragraph.place for paragraph in paragraphs)]
+        places = [None, *(paragraph.position for paragraph in paragraphs)]
         return replace(units, columns={"unit_graph": self.graph(texts, places).tolist()})
 
 
@@ -93,18 +93,14 @@ class HierarchicalTransformer(NeuralSystem):
     Config, Reader = HierarchicalTransformerConfig, HierarchicalReader
     Model = HierarchicalTransformerForConditionalGeneration
 
-    def score_source(
-        self, examples: Sequence[Example], decoding: Decoding
-    ) -> Iterator[ScoredSpans]:
-        """Yield the attention per token to each paragraph that was read, the mean over all steps of a summary.
+    def weigh_spans(self, output: GeneratedText) -> tuple[Sequence[Span], NDArray[Any]]:
+        """Return the attention per token to each paragraph that was read, at each step.
 
         Choice: attention to a paragraph is a sum over its tokens, so a long one gets more. An extract has a number of
         words, so the attention per token decides.
         """
-        for output in generate_texts(self.model, self.reader, examples, decoding):
-            tokens = np.array([max(1, len(ids)) for ids in output.units.ids])
-            weights = self.evidence(output).arrays["attention"] / tokens[:, None]
-            yield score_spans(output.units.spans, weights, output.units.truncation)
+        tokens = np.array([max(1, len(ids)) for ids in output.units.ids])
+        return output.units.spans, self.evidence(output).arrays["attention"] / tokens[:, None]
 
     def evidence(self, output: GeneratedText) -> Evidence:
         """Return the paragraphs' weights for each other, and the attention of every output token to each paragraph."""
@@ -122,7 +118,7 @@ class HierarchicalTransformer(NeuralSystem):
         arrays = {"attention": torch.stack([attended.sum(-1) for attended in per_unit])}
         axes: dict[str, tuple[str, ...]] = {"attention": ("unit", "step")}
         texts = {
-            "unit": self.texts_of(output.units.ids),
+            "unit": self.decode_texts(output.units.ids),
             "step": tuple(token_texts(self.tokenizer, output.ids)),
         }
         if related:

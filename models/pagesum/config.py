@@ -217,15 +217,8 @@ class PageSumConfig(NeuralConfig):
                 raise UsageError(
                     f"model.{name}={settings[name]}: model.init={self.init} has only {positions} positions"
                 )
-        sizes = {name: settings[name] for name in SIZES["large"] if settings[name] is not None}
-        stored = {name: described[_LIBRARY_NAMES.get(name, name)] for name in sizes}
-        unlike = [name for name, size in sizes.items() if size != stored[name]]
-        if unlike:
-            name, nulls = unlike[0], " ".join(f"model.{name}=null" for name in unlike)
-            remedy = f"leave it out, or, if a scale sets it, add {nulls}"
-            raise UsageError(
-                f"model.{name}={sizes[name]}, but model.init={self.init} has {stored[name]}: {remedy}"
-            )
+        names = {name: _LIBRARY_NAMES.get(name, name) for name in SIZES["large"]}
+        self.check_given_sizes({name: described[stored] for name, stored in names.items()})
 
     def model_entries(self, multi_document: bool) -> dict[str, Any]:
         """Return the number of positions, and whether training is as in the released code."""

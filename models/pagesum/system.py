@@ -1,8 +1,10 @@
 """The system PageSum: its model, at random or with the weights of a BART checkpoint, and its evidence."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
+from typing import Any
 
 import torch
+from numpy.typing import NDArray
 from torch import Tensor
 from transformers import (
     GenerationConfig,
@@ -11,13 +13,14 @@ from transformers import (
     PreTrainedTokenizerBase,
 )
 
-from longsumbench.core import REFERENCE_AXIS, Decoding, Evidence, Example, FitContext
+from longsumbench.core import REFERENCE_AXIS, Evidence, FitContext, Span
 from longsumbench.errors import UsageError
 from longsumbench.modeling import checkpoints
-from longsumbench.modeling.extraction import ScoredSpans, score_spans
-from longsumbench.modeling.generation import GeneratedText, generate_texts, text_batch
+from longsumbench.modeling.checkpoint_files import read_config
+from longsumbench.modeling.generation import GeneratedText, text_batch
 from longsumbench.modeling.model_builder import ModelBuilder
 from longsumbench.modeling.neural_system import NeuralSystem
+from longsumbench.modeling.pretrained import Pretrained
 from longsumbench.modeling.tokenizer import load_tokenizer, token_texts
 from longsumbench.modeling.unit_reader import UnitReader
 from longsumbench.models.pagesum.config import PageSumConfig
@@ -52,24 +55,23 @@ class PageSumBuilder(ModelBuilder):
         if folder is None:
             return super().initial_model(reader)
         # Sizes are the checkpoint's; what training and decoding need is the user's.
-        with checkpoints.reading_checkpoint(f"model.init={folder}"):
-            settings = PageSumModelConfig.from_pretrained(folder, **checkpoints.SAFE_LOADING)
-            settings.decoding = self.config.decoding
-            settings.official = self.config.fidelity == "official"
-            settings.dropout = self.config.dropout
-            model = checkpoints.load_network(
-                self.Model,
+        initial = Pretrained(folder, f"model.init={folder}")
+        with checkpoints.reading_checkpoint(initial.shown_as):
+            settings = PageSumModelConfig.from_pretrained(
                 folder,
-                f"model.init={folder}",
-                settings,
-                "confidence.",
-                dtype=torch.float32,
+                decoding=self.config.decoding,
+                official=self.config.fidelity == "official",
+                dropout=self.config.dropout,
+                **checkpoints.SAFE_LOADING,
+            )
+            model = initial.network(
+                self.Model, config=settings, may_lack="confidence.", dtype=torch.float32
             )
             return _force_first_token(model, model.config.bos_token_id)
 
     def tokenizer(self, context: FitContext) -> PreTrainedTokenizerBase:
         """Return the tokenizer; check that it has a start token, and an embedding for every token."""
-        folder, shown_as = self.config.initial_folder(), f"model.init={self.config.init}"
+        folder = self.config.initial_folder()
         tokenizer = load_tokenizer(folder) if folder else super().tokenizer(context)
         # An end token would end every summary at once.
         if tokenizer.bos_token_id in (None, tokenizer.eos_token_id):
@@ -78,11 +80,8 @@ class PageSumBuilder(ModelBuilder):
                 f"the tokenizer of {owner} has no start token other than its end token: choose another"
             )
         if folder:
-            with checkpoints.reading_checkpoint(shown_as):
-                entries = PageSumModelConfig.from_pretrained(
-                    folder, **checkpoints.SAFE_LOADING
-                ).vocab_size
-            checkpoints.check_vocabulary(tokenizer, entries, shown_as)
+            initial = Pretrained(folder, f"model.init={self.config.init}")
+            initial.check_vocabulary(tokenizer, read_config(folder)["vocab_size"])
         return tokenizer
 
 
@@ -113,16 +112,9 @@ class PageSum(NeuralSystem):
     )
     config: PageSumConfig
 
-    def score_source(
-        self, examples: Sequence[Example], decoding: Decoding
-    ) -> Iterator[ScoredSpans]:
-        """Yield the confidence of each page, the mean over all steps of a summary."""
-        for output in generate_texts(self.model, self.reader, examples, decoding):
-            yield score_spans(
-                output.units.spans,
-                self.evidence(output).arrays["confidence"],
-                output.units.truncation,
-            )
+    def weigh_spans(self, output: GeneratedText) -> tuple[Sequence[Span], NDArray[Any]]:
+        """Return the confidence of each page at each step."""
+        return output.units.spans, self.evidence(output).arrays["confidence"]
 
     @torch.inference_mode()
     def evidence(self, output: GeneratedText) -> Evidence:
@@ -138,7 +130,7 @@ class PageSum(NeuralSystem):
         arrays = {"confidence": self._confidences(pages, [start, begin], text)}
         axes = {"confidence": ("unit", "step")}
         texts = {
-            "unit": self.texts_of(output.units.ids, skip_special_tokens=True),
+            "unit": self.decode_texts(output.units.ids, skip_special_tokens=True),
             "step": tuple(token_texts(self.tokenizer, text)),
         }
         if reference is not None:

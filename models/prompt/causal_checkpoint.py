@@ -2,6 +2,7 @@
 
 import shutil
 from collections.abc import Sequence
+from dataclasses import replace
 from functools import cached_property, partial
 from pathlib import Path
 from typing import Any
@@ -12,14 +13,10 @@ import transformers
 from longsumbench.core import Message
 from longsumbench.errors import UsageError
 from longsumbench.modeling import checkpoints
-from longsumbench.modeling.adapters import (
-    adapted_facts,
-    adapted_identity,
-    has_adapter,
-    merge_adapter,
-    merge_chosen_adapter,
-)
+from longsumbench.modeling.adapters import has_adapter, merge_adapter
 from longsumbench.modeling.checkpoint_files import read_config
+from longsumbench.modeling.pretrained import Pretrained
+from longsumbench.modeling.tokenizer import load_tokenizer
 from longsumbench.models.prompt.chat import chat_ids, chat_text
 from longsumbench.models.prompt.config import PromptConfig
 from longsumbench.models.prompt.page_mixture import LearnedSureness, SurenessOf, sureness
@@ -44,13 +41,16 @@ class CausalCheckpoint:
     def __init__(self, config: PromptConfig) -> None:
         self.config = config
         self.tuned: Path | None = None
-        self.shown_as = f"model.checkpoint={config.checkpoint}"
-        self.folder = checkpoints.model_folder(
-            config.checkpoint, "model.checkpoint", revision=config.revision, reads_gguf=True
+        pretrained = Pretrained.find(
+            config.checkpoint,
+            "model.checkpoint",
+            config.adapter,
+            revision=config.revision,
+            reads_gguf=True,
         )
-        self.described = checkpoints.load_config(
-            transformers.AutoModelForCausalLM, self.folder, self.shown_as
-        )
+        self.pretrained = pretrained
+        self.folder, self.shown_as = pretrained.folder, pretrained.shown_as
+        self.described = pretrained.config(transformers.AutoModelForCausalLM)
         problem = None
         if self.described.is_encoder_decoder and self.folder.is_file():
             problem = "an encoder-decoder: choose model=seq2seq, with its safetensors"
@@ -75,12 +75,7 @@ class CausalCheckpoint:
         Raises:
             UsageError: the checkpoint has none.
         """
-        tokenizer = checkpoints.read_tokenizer(self.folder, self.shown_as)
-        if not tokenizer.is_fast or not tokenizer("a text", add_special_tokens=False)["input_ids"]:
-            raise UsageError(
-                f"{self.shown_as} has no fast tokenizer: choose a checkpoint with a tokenizer.json"
-            )
-        return tokenizer
+        return load_tokenizer(self.folder, of_system=False)
 
     @cached_property
     def network(self) -> Any:
@@ -111,17 +106,15 @@ class CausalCheckpoint:
         options: dict[str, Any] = {"dtype": dtype}
         if self.config.device_map:
             options["device_map"] = self.config.device_map
-        folder = self.folder
+        model = self.pretrained
         if self.tuned and not has_adapter(self.tuned):
-            folder = self.tuned
-        network: Any = checkpoints.load_network(
-            transformers.AutoModelForCausalLM, folder, self.shown_as, self.described, **options
+            model = replace(model, folder=self.tuned)
+        network: Any = model.network(
+            transformers.AutoModelForCausalLM, config=self.described, **options
         )
         with checkpoints.reading_checkpoint(self.shown_as):
-            checkpoints.check_vocabulary(
-                self.tokenizer, network.get_input_embeddings().num_embeddings, self.shown_as
-            )
-        return merge_chosen_adapter(network, self.config.adapter, self.folder)
+            model.check_vocabulary(self.tokenizer, network.get_input_embeddings().num_embeddings)
+        return network
 
     def use(self, tuned: Path) -> None:
         """Write with the weights that a training saved in a folder, from now on."""
@@ -186,9 +179,6 @@ class CausalCheckpoint:
             end_ids = stored_ids
         if end_ids is None:
             end_ids = self.tokenizer.eos_token_id
-        entries = len(self.network.get_output_embeddings().weight)
-        for ids in (end_ids, stored_ids):
-            checkpoints.check_token_ids("eos_token_id", ids, entries, self.shown_as)
         ends = end_ids if isinstance(end_ids, list) else [end_ids]
         return [end for end in dict.fromkeys([*ends, self._turn_end]) if end is not None]
 
@@ -206,9 +196,12 @@ class CausalCheckpoint:
 
     def identity(self) -> dict[str, Any]:
         """Return the digest of the checkpoint's files and its commit, in place of its name; also of the adapter."""
-        return adapted_identity(self.folder, self.config.adapter)
+        return self.pretrained.identity()
 
     def facts(self) -> dict[str, Any]:
         """Return name, commit and size of the model."""
-        facts = adapted_facts(self.config.checkpoint, self.folder, self.config.adapter)
-        return {"engine": "transformers", **facts, "parameters": self.parameters}
+        return {
+            "engine": "transformers",
+            **self.pretrained.facts(),
+            "parameters": self.parameters,
+        }

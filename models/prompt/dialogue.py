@@ -16,7 +16,7 @@ from longsumbench.errors import SuiteError
 from longsumbench.files import digest
 from longsumbench.models.prompt.chat import starts_thinking
 from longsumbench.models.prompt.prompt_builder import PromptBuilder
-from longsumbench.models.prompt.readings.reading import Ask, Draft, Reading
+from longsumbench.models.prompt.readings.reading import PartialSummary, PromptRound, Reading
 
 _ANSWER_COUNTS = (
     "requests",
@@ -32,7 +32,7 @@ class Dialogue:
     """The requests about one example, and what was answered so far. An empty text gets no request.
 
     Attributes:
-        asks: the requests to answer next; empty when the summary is written.
+        pending: the requests to answer next; empty when the summary is written.
         problem: why there is no answer to a request; None if there is one.
 
     Raises:
@@ -42,19 +42,19 @@ class Dialogue:
     def __init__(self, builder: PromptBuilder, example: Example, limit: int) -> None:
         self.builder, self.example, self.limit = builder, example, limit
         self.reading: Reading = builder.config.reading_class(builder, example, limit)
-        self.asks: list[Ask] = []
+        self.pending: list[PromptRound] = []
         self.problem: SuiteError | None = None
         self._sent: list[Sequence[Message]] = []
         self._counts = Counter(dict.fromkeys(_ANSWER_COUNTS, 0))
-        self._result = Draft("")
+        self._result = PartialSummary("")
         self._rounds = self.reading.rounds()
         if self.reading.passage.text:
-            self.asks = next(self._rounds)
+            self.pending = next(self._rounds)
 
     def requests(self, decoding: Decoding) -> list[Request]:
         """Return the next requests, each with its own seed."""
         requests = []
-        for ask in self.asks:
+        for ask in self.pending:
             seed = int(digest([decoding.seed, self.example.id, len(self._sent)])[:8], 16)
             first, *more = [tuple(prompt) for prompt in ask.prompts]
             most = min(self.limit, ask.max_tokens or self.limit)
@@ -64,7 +64,7 @@ class Dialogue:
 
     def add_answers(self, answers: Sequence[Answer]) -> None:
         """Take the answers to the requests, and ask what the reading wants to know next."""
-        asks, self.asks = self.asks, []
+        asks, self.pending = self.pending, []
         drafts = []
         for ask, answer in zip(asks, answers, strict=True):
             drafts.append(self._read_answer(ask, answer))
@@ -73,11 +73,11 @@ class Dialogue:
             self._counts["failed"] = 1
             return
         try:
-            self.asks = self._rounds.send(drafts)
+            self.pending = self._rounds.send(drafts)
         except StopIteration as end:
             self._result = end.value
 
-    def _read_answer(self, ask: Ask, answer: Answer) -> Draft:
+    def _read_answer(self, ask: PromptRound, answer: Answer) -> PartialSummary:
         """Count an answer, and return its text without thinking and marks of chat formats."""
         engine, config = self.builder.engine, self.builder.config
         thinks_first = not answer.thinking and starts_thinking(engine.tokenizer, config)
@@ -95,7 +95,7 @@ class Dialogue:
             refused=int(answer.refused),
         )
         complete = answer.complete and not unfinished
-        return Draft(text, complete, answer.ids, answer.confidences)
+        return PartialSummary(text, complete, answer.ids, answer.confidences)
 
     def _tokens_within(self, text: str, answer: Answer) -> int:
         """Return how many tokens of an answer are in its first text; without a tokenizer, by their characters."""

@@ -190,14 +190,14 @@ class LongText:
         cuts = (Cut(CAUSE, tokens_cut, words_cut),) if tokens_cut or words_cut else ()
         return Truncation(len(self.offsets), len(words), cuts)
 
-    def tokens_of(self, span: Span) -> slice:
+    def token_slice(self, span: Span) -> slice:
         """Return the indices of the tokens that begin in a span."""
         start, end = span
         return slice(bisect_left(self._token_starts, start), bisect_left(self._token_starts, end))
 
     def length(self, span: Span) -> int:
         """Return the number of tokens that begin in a span."""
-        tokens = self.tokens_of(span)
+        tokens = self.token_slice(span)
         return int(tokens.stop - tokens.start)
 
     def joined(self, spans: Iterable[Span]) -> str:

@@ -220,6 +220,7 @@ class PromptSystem(System):
             check_base(base, engine.folder, f"{folder}")
         # Facts keep the name of the first checkpoint.
         engine.config = first
+        engine.pretrained = replace(engine.pretrained, name=first.checkpoint)
         engine.use(folder)
         return system
 
@@ -264,14 +265,14 @@ class PromptSystem(System):
         dialogues = [Dialogue(self.builder, example, limit) for example in examples]
         unfinished = deque(dialogues)
         # A round answers the next requests of all dialogues together. Summaries are given as soon as they are written.
-        while any(dialogue.asks for dialogue in dialogues):
+        while any(dialogue.pending for dialogue in dialogues):
             requests: list[Request] = []
             for dialogue in dialogues:
                 requests += dialogue.requests(decoding)
             answers = self.builder.engine.answer(requests, decoding)
-            for dialogue in [dialogue for dialogue in dialogues if dialogue.asks]:
-                dialogue.add_answers(list(islice(answers, len(dialogue.asks))))
-                while unfinished and not (unfinished[0].asks or unfinished[0].problem):
+            for dialogue in [dialogue for dialogue in dialogues if dialogue.pending]:
+                dialogue.add_answers(list(islice(answers, len(dialogue.pending))))
+                while unfinished and not (unfinished[0].pending or unfinished[0].problem):
                     yield self._summary_of(unfinished.popleft(), decoding)
         failed = [
             (dialogue.example.id, dialogue.problem) for dialogue in dialogues if dialogue.problem

@@ -103,7 +103,7 @@ class TransformersEngine(CausalCheckpoint):
     @torch.inference_mode()
     def _answer_batch(self, requests: Sequence[Request], decoding: Decoding) -> list[Answer]:
         """Answer requests together that have the same limits."""
-        rows = self._rows_of(requests)
+        rows = self._make_rows(requests)
         new_tokens = torch.split(self._generate(rows, requests[0], decoding), rows.num_pages)
         answers = []
         for request, prompts, pages in zip(requests, rows.prompts, new_tokens, strict=True):
@@ -163,7 +163,7 @@ class TransformersEngine(CausalCheckpoint):
             confidences=weights,
         )
 
-    def _rows_of(self, requests: Sequence[Request]) -> "_Rows":
+    def _make_rows(self, requests: Sequence[Request]) -> "_Rows":
         """Return the rows of a batch: a page each, padded on the left so that all end where the answers go on."""
         prompts = []
         rows = []

@@ -231,7 +231,7 @@ class EAForConditionalGeneration(TruncForConditionalGeneration):
         errors, _ = self.extractive_errors(scores, proxy_labels, reading, labels)
         return Seq2SeqLMOutput(loss=errors / num_proxy_labels)
 
-    def segments_of(self, length: int) -> tuple[int, int]:
+    def count_segments(self, length: int) -> tuple[int, int]:
         """Return the number of segments in a summary of `length` tokens, and the length of a segment."""
         return 1, length
 
@@ -272,7 +272,7 @@ class EAForConditionalGeneration(TruncForConditionalGeneration):
             reading: the encoded snippets.
             labels: [B, T]; a segment is real if it has a target token.
         """
-        count, length = self.segments_of(labels.shape[1])
+        count, length = self.count_segments(labels.shape[1])
         tokens = F.pad(labels, (0, count * length - labels.shape[1]), value=-100)
         segments = tokens.view(len(labels), count, length).ne(-100).any(-1)  # [B, m]
         real = segments[..., None] & reading.real[:, None]  # [B, m, U]
@@ -295,7 +295,7 @@ class SealForConditionalGeneration(EAForConditionalGeneration):
         """Return the encoder with a scorer that attends to earlier segments."""
         return Extractor(config, looks_back=True)
 
-    def segments_of(self, length: int) -> tuple[int, int]:
+    def count_segments(self, length: int) -> tuple[int, int]:
         """Return the number of segments in a summary of `length` tokens, and the length of a segment."""
         return -(-length // self.config.segment_length), min(length, self.config.segment_length)
 
@@ -315,7 +315,7 @@ class SealForConditionalGeneration(EAForConditionalGeneration):
         scores, selection = self.select(_repeated(reading, beams), ids)
         memory = gather(reading.last_hidden_state, selection.positions, selection.mask)
         width = ids.shape[1]
-        count, length = self.segments_of(width)
+        count, length = self.count_segments(width)
         padded = F.pad(ids, (0, count * length - width), value=self.config.pad_token_id)
         hidden = self.run_decoder(padded, memory.last_hidden_state, memory.mask, None)
         return Decoded(hidden[:, :width], scores)
@@ -326,7 +326,7 @@ class SealForConditionalGeneration(EAForConditionalGeneration):
         `history` [Q, T] is the decoder input that predicts T tokens.
         """
         queries, width = history.shape
-        count, length = self.segments_of(width)
+        count, length = self.count_segments(width)
         snippets, real, score = reading.pooled, reading.real, self.model.encoder.scorer
         scores: Tensor = score(snippets, real)[
             :, None

@@ -98,7 +98,7 @@ class EA(NeuralSystem):
         scores, selection = model.select(
             model.model.encoder(**text_batch(model, self.reader, output)), history
         )
-        count, size = model.segments_of(length)
+        count, size = model.count_segments(length)
         segments = [output_ids[begin : begin + size] for begin in range(0, count * size, size)]
         selected, units = selection.counts.to(torch.int32), output.units.ids
         arrays = {
@@ -109,8 +109,8 @@ class EA(NeuralSystem):
             arrays,
             axes=dict.fromkeys(arrays, ("segment", "unit")),
             texts={
-                "unit": self.texts_of(units),
-                "segment": self.texts_of(segments, skip_special_tokens=True),
+                "unit": self.decode_texts(units),
+                "segment": self.decode_texts(segments, skip_special_tokens=True),
             },
         )
 

@@ -1,7 +1,6 @@
 """What a checkpoint of an encoder-decoder is: its family, with positions and sizes; the folder of its adapter."""
 
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any
 
 from transformers import AutoModelForSeq2SeqLM, PreTrainedConfig
@@ -9,6 +8,7 @@ from transformers.models.auto.modeling_auto import MODEL_FOR_SEQ_TO_SEQ_CAUSAL_L
 
 from longsumbench.errors import UsageError
 from longsumbench.modeling import checkpoints
+from longsumbench.modeling.pretrained import Pretrained
 
 
 @dataclass(frozen=True)
@@ -86,21 +86,21 @@ def describe_family(config: PreTrainedConfig) -> Family:
     )
 
 
-def read_family(folder: Path, shown_as: str) -> Family:
-    """Return what the model in a folder is; `shown_as` names it in messages.
+def read_family(model: Pretrained) -> Family:
+    """Return what a pretrained model is.
 
     Raises:
         UsageError: it is no encoder-decoder.
         DataError: its configuration is damaged.
     """
-    config: PreTrainedConfig = checkpoints.load_config(AutoModelForSeq2SeqLM, folder, shown_as)
+    config: PreTrainedConfig = model.config(AutoModelForSeq2SeqLM)
     kind = config.model_type
     if kind not in MODEL_FOR_SEQ_TO_SEQ_CAUSAL_LM_MAPPING_NAMES or not config.is_encoder_decoder:
-        advice = f"choose model=prompt {shown_as}"
+        advice = f"choose model=prompt {model.shown_as}"
         if not checkpoints.is_language_model(config):
             advice = "give an encoder-decoder, or a language model with model=prompt"
         raise UsageError(
-            f"{shown_as} is a checkpoint of '{kind}', not of an encoder-decoder: {advice}"
+            f"{model.shown_as} is a checkpoint of '{kind}', not of an encoder-decoder: {advice}"
         )
-    with checkpoints.reading_checkpoint(shown_as):
+    with checkpoints.reading_checkpoint(model.shown_as):
         return describe_family(config)

@@ -19,9 +19,12 @@ from longsumbench.core import (
     setting,
 )
 from longsumbench.errors import UsageError
-from longsumbench.modeling import checkpoints
-from longsumbench.modeling.card import card_decoding, card_prefix
+from longsumbench.modeling.generation_defaults import (
+    read_default_prefix,
+    read_generation_defaults,
+)
 from longsumbench.modeling.neural_config import NeuralConfig
+from longsumbench.modeling.pretrained import Pretrained
 
 if TYPE_CHECKING:
     from longsumbench.models.seq2seq.checkpoint import Family
@@ -123,15 +126,19 @@ class Seq2SeqConfig(NeuralConfig):
     capabilities = Capabilities(shares_work=True, runs_untrained=True)
 
     @property
-    def shown_as(self) -> str:
-        """The checkpoint in messages."""
-        return f"model.checkpoint={self.checkpoint}"
+    def pretrained(self) -> Pretrained:
+        """The checkpoint, fetched from the hub if it is there, with its adapter."""
+        return Pretrained.find(
+            self.checkpoint,
+            "model.checkpoint",
+            self.adapter,
+            revision=self.revision,
+            pickled=True,
+        )
 
     def initial_folder(self) -> Path:
-        """Return the folder of the checkpoint, fetched from the hub if it is there."""
-        return checkpoints.model_folder(
-            self.checkpoint, "model.checkpoint", revision=self.revision, pickled=True
-        )
+        """Return the folder of the checkpoint."""
+        return self.pretrained.folder
 
     def read_family(self) -> "Family":
         """Return what the checkpoint's model is.
@@ -141,7 +148,7 @@ class Seq2SeqConfig(NeuralConfig):
         """
         from longsumbench.models.seq2seq import checkpoint
 
-        family = checkpoint.read_family(self.initial_folder(), self.shown_as)
+        family = checkpoint.read_family(self.pretrained)
         self._check_lengths(family)
         return family
 
@@ -153,9 +160,7 @@ class Seq2SeqConfig(NeuralConfig):
 
     def weights_identity(self) -> dict[str, Any]:
         """Return the digest of the checkpoint's files and its commit, in place of its name; also of the adapter."""
-        from longsumbench.modeling.adapters import adapted_identity
-
-        return adapted_identity(self.initial_folder(), self.adapter)
+        return self.pretrained.identity()
 
     def reading_identity(self) -> dict[str, Any]:
         """Return also the longest input, which the checkpoint decides if no setting does."""
@@ -163,10 +168,10 @@ class Seq2SeqConfig(NeuralConfig):
         return {**super().reading_identity(), "input_length": longest}
 
     def _check_lengths(self, family: "Family") -> None:
-        encoder = family.encoder_positions
+        encoder, shown_as = family.encoder_positions, self.pretrained.shown_as
         if self.input_length is None and encoder is None:
             raise UsageError(
-                f"model.input_length is missing, and {self.shown_as} ('{family.kind}') has no number of positions:"
+                f"model.input_length is missing, and {shown_as} ('{family.kind}') has no number of positions:"
                 " give the longest input in tokens"
             )
         # with windows, only one of them must fit
@@ -178,7 +183,7 @@ class Seq2SeqConfig(NeuralConfig):
         for name, length, positions in limits:
             if length is not None and positions is not None and length > positions:
                 raise UsageError(
-                    f"model.{name}={length}: {self.shown_as} has only {positions} positions: choose less"
+                    f"model.{name}={length}: {shown_as} has only {positions} positions: choose less"
                 )
         if family.block and self.window_length is not None:
             raise UsageError(
@@ -190,7 +195,7 @@ class Seq2SeqConfig(NeuralConfig):
             if -(-length // multiple) * multiple > encoder:
                 raise UsageError(
                     f"model.pad_to_multiple_of={multiple} pads inputs of {length} tokens beyond the {encoder} positions"
-                    f" of {self.shown_as}: choose a shorter model.input_length"
+                    f" of {shown_as}: choose a shorter model.input_length"
                 )
         if self.global_attention not in (None, "none") and family.kind != "led":
             raise UsageError(
@@ -198,11 +203,11 @@ class Seq2SeqConfig(NeuralConfig):
             )
 
     def usual_decoding(self) -> Mapping[str, Any] | None:
-        """Return the values of `decode.*` that the checkpoint's card has; errors are those of `card_decoding`."""
+        """Return the values of `decode.*` that the checkpoint's card has; errors are those of `read_generation_defaults`."""
         if self.init == "random":
             return None
-        return card_decoding(self.checkpoint, "model.checkpoint", self.revision)
+        return read_generation_defaults(self.checkpoint, self.revision)
 
     def usual_prefix(self) -> str:
-        """Return the prefix that the checkpoint's card has; errors are those of `card_decoding`."""
-        return card_prefix(self.checkpoint, "model.checkpoint", self.revision)
+        """Return the prefix that the checkpoint's card has; errors are those of `read_generation_defaults`."""
+        return read_default_prefix(self.checkpoint, self.revision)

@@ -1,7 +1,7 @@
 """The models of seq2seq: what a checkpoint is, how much it reads, and how it is loaded."""
 
 from copy import deepcopy
-from functools import partial
+from functools import cached_property
 from pathlib import Path
 from typing import Any
 
@@ -18,12 +18,12 @@ from transformers.models.led.modeling_led import LEDLearnedPositionalEmbedding
 from longsumbench.core import FitContext, read_checkpoint
 from longsumbench.errors import DataError, UsageError
 from longsumbench.modeling import checkpoints
-from longsumbench.modeling.adapters import merge_chosen_adapter
 from longsumbench.modeling.checkpoint_files import FETCH_AGAIN
-from longsumbench.modeling.generation import TOKEN_RULES, check_special_tokens
+from longsumbench.modeling.generation import TOKEN_RULES
 from longsumbench.modeling.model_builder import ModelBuilder
 from longsumbench.modeling.nn.device import check_memory
 from longsumbench.modeling.nn.initialization import xavier
+from longsumbench.modeling.pretrained import Pretrained
 from longsumbench.modeling.tokenizer import load_tokenizer, special_tokens
 from longsumbench.modeling.unit_reader import UnitReader
 from longsumbench.models.seq2seq.checkpoint import Family, read_family
@@ -40,18 +40,22 @@ class Seq2SeqBuilder(ModelBuilder):
 
     def __init__(self, config: Seq2SeqConfig, model_class: Any = AutoModelForSeq2SeqLM) -> None:
         super().__init__(config, model_class)
-        self._family: Family | None = None
+        # The folder that the suite saved; None: the checkpoint of the settings.
+        self._saved: Pretrained | None = None
 
     @property
+    def pretrained(self) -> Pretrained:
+        """The model of a folder that the suite saved, or the checkpoint of the settings."""
+        return self._saved or self.config.pretrained
+
+    @cached_property
     def family(self) -> Family:
-        """What the checkpoint's model is.
+        """What the model is.
 
         Raises:
             UsageError: it is no encoder-decoder, or the settings exceed its positions.
         """
-        if self._family is None:
-            self._family = self.config.read_family()
-        return self._family
+        return read_family(self._saved) if self._saved else self.config.read_family()
 
     @property
     def input_length(self) -> int:
@@ -61,8 +65,8 @@ class Seq2SeqBuilder(ModelBuilder):
     def initial_model(self, reader: UnitReader) -> PreTrainedModel:
         """Return the model that training starts from, in single precision; the caller has set the seed."""
         if self.config.init == "checkpoint":
-            return self._start(reader.tokenizer, dtype=torch.float32)
-        check_memory(lambda: self.Model.from_config(self.family.config), self.config.shown_as)
+            return self._load(reader.tokenizer, dtype=torch.float32)
+        check_memory(lambda: self.Model.from_config(self.family.config), self.pretrained.shown_as)
         return self._with_token_rules(self.build(reader), reader.tokenizer)
 
     def build(self, reader: UnitReader) -> PreTrainedModel:
@@ -89,31 +93,14 @@ class Seq2SeqBuilder(ModelBuilder):
         if self.config.window_length is not None:
             read_in_windows(model, self.config.window_length, self.config.window_overlap)
 
-    def _start(self, tokenizer: PreTrainedTokenizerBase, **options: Any) -> PreTrainedModel:
-        """Load the checkpoint, and merge the weights of the adapter into it."""
-        initial = self.config.initial_folder()
-        model = self._load(initial, self.config.shown_as, tokenizer, **options)
-        return merge_chosen_adapter(model, self.config.adapter, initial)
-
-    def writer(
-        self, tokenizer: PreTrainedTokenizerBase, folder: Path | None = None
-    ) -> PreTrainedModel:
-        """Return the model in a folder, or the checkpoint, for writing: in `dtype`, on the devices of `device_map`."""
+    def writer(self, tokenizer: PreTrainedTokenizerBase) -> PreTrainedModel:
+        """Return the model for writing: in `dtype`, on the devices of `device_map`."""
         options = {"device_map": self.config.device_map} if self.config.device_map else {}
-        options["dtype"] = getattr(torch, self.config.dtype)
-        load = partial(self._load, folder, f"the checkpoint {folder}") if folder else self._start
-        return load(tokenizer, **options)
+        return self._load(tokenizer, dtype=getattr(torch, self.config.dtype), **options)
 
-    def _load(
-        self, folder: Path, shown_as: str, tokenizer: PreTrainedTokenizerBase, **options: Any
-    ) -> PreTrainedModel:
-        """Load a model and its weights, all of which must be there."""
-        config = read_family(folder, shown_as).config
-        # Pickles are read only where there is nothing else.
-        safe = checkpoints.weights_format(folder) != "bin"
-        model = checkpoints.load_network(
-            self.Model, folder, shown_as, config, use_safetensors=safe, **options
-        )
+    def _load(self, tokenizer: PreTrainedTokenizerBase, **options: Any) -> PreTrainedModel:
+        """Load the model and its weights, all of which must be there."""
+        model = self.pretrained.network(self.Model, config=deepcopy(self.family.config), **options)
         self._set_windows(model)
         return self._with_token_rules(model, tokenizer)
 
@@ -121,12 +108,12 @@ class Seq2SeqBuilder(ModelBuilder):
         self, model: PreTrainedModel, tokenizer: PreTrainedTokenizerBase
     ) -> PreTrainedModel:
         """Keep only what a model's generation settings say of tokens; `decode.*` decides all others."""
-        card, config = vars(model.generation_config), vars(model.config)
+        stored, config = vars(model.generation_config), vars(model.config)
         special = {}
         for name in _SPECIAL:
-            token = card.get(name)
+            token = stored.get(name)
             special[name] = config.get(name) if token is None else token
-        rules = {name: card.get(name) for name in TOKEN_RULES}
+        rules = {name: stored.get(name) for name in TOKEN_RULES}
         # mBART starts with the language; others write it first.
         if self.config.target_language is not None:
             start_ids, end_ids = special_tokens(tokenizer, "text_target")
@@ -137,50 +124,49 @@ class Seq2SeqBuilder(ModelBuilder):
             special["decoder_start_token_id"] = special["bos_token_id"]
         if special["decoder_start_token_id"] is None:
             raise DataError(
-                f"{self.config.shown_as}: its config.json lacks decoder_start_token_id; {FETCH_AGAIN}"
+                f"{self.pretrained.shown_as}: its config.json lacks decoder_start_token_id; {FETCH_AGAIN}"
             )
         model.config.update(special)
-        with checkpoints.reading_checkpoint(self.config.shown_as):
+        with checkpoints.reading_checkpoint(self.pretrained.shown_as):
             model.generation_config = GenerationConfig(**rules, **special)
-            check_special_tokens(model, self.config.shown_as)
         return model
 
-    def tokenizer(self, context: FitContext) -> PreTrainedTokenizerBase:
-        """Return the checkpoint's tokenizer; check that every token has an embedding."""
-        folder = self.config.initial_folder()
-        return _load_tokenizer(self.config, folder, self.family, self.config.shown_as)
+    def tokenizer(self, context: FitContext | None = None) -> PreTrainedTokenizerBase:
+        """Return the model's tokenizer with its languages; check that every token has an embedding."""
+        vocabulary = self.family.vocabulary
+        tokenizer = load_tokenizer(self.pretrained.folder, fast=False)
+        self.pretrained.check_vocabulary(tokenizer, vocabulary)
+        self._set_languages(tokenizer)
+        return tokenizer
 
     def open(self, folder: Path) -> tuple[PreTrainedTokenizerBase, PreTrainedModel]:
         """Load tokenizer and model of a checkpoint that the suite saved."""
         read_checkpoint(folder, type(self.config))
-        shown_as = f"the checkpoint {folder}"
-        self._family = read_family(folder, shown_as)
-        tokenizer = _load_tokenizer(self.config, folder, self._family, shown_as)
-        return tokenizer, self.writer(tokenizer, folder)
+        self._saved = Pretrained.saved(folder)
+        vars(self).pop("family", None)
+        tokenizer = self.tokenizer()
+        return tokenizer, self.writer(tokenizer)
 
-
-def _load_tokenizer(
-    config: Seq2SeqConfig, folder: Path, family: Family, shown_as: str
-) -> PreTrainedTokenizerBase:
-    """Load the tokenizer of a checkpoint, set its languages, and check that every token has an embedding."""
-    tokenizer = load_tokenizer(folder, fast=False)
-    checkpoints.check_vocabulary(tokenizer, family.vocabulary, shown_as)
-    language_codes = getattr(tokenizer, "lang_code_to_token", None) or tokenizer.all_special_tokens
-    # None: the tokenizer has no languages.
-    default_language = getattr(tokenizer, "src_lang", None)
-    choices = (
-        ("src_lang", "source_language", config.source_language),
-        ("tgt_lang", "target_language", config.target_language),
-    )
-    for attribute, setting, language in choices:
-        if language is None:
-            continue
-        if default_language is None or language not in language_codes:
-            advice = f"choose one of its codes, as {default_language}"
-            if default_language is None:
-                advice = "leave it out"
-            raise UsageError(f"model.{setting}={language} is no language of {shown_as}: {advice}")
-        setattr(tokenizer, attribute, language)
-    if default_language and tokenizer.tgt_lang is None:
-        tokenizer.tgt_lang = tokenizer.src_lang
-    return tokenizer
+    def _set_languages(self, tokenizer: Any) -> None:
+        language_codes = (
+            getattr(tokenizer, "lang_code_to_token", None) or tokenizer.all_special_tokens
+        )
+        # None: the tokenizer has no languages.
+        default_language = getattr(tokenizer, "src_lang", None)
+        choices = (
+            ("src_lang", "source_language", self.config.source_language),
+            ("tgt_lang", "target_language", self.config.target_language),
+        )
+        for attribute, setting, language in choices:
+            if language is None:
+                continue
+            if default_language is None or language not in language_codes:
+                advice = f"choose one of its codes, as {default_language}"
+                if default_language is None:
+                    advice = "leave it out"
+                raise UsageError(
+                    f"model.{setting}={language} is no language of {self.pretrained.shown_as}: {advice}"
+                )
+            setattr(tokenizer, attribute, language)
+        if default_language and tokenizer.tgt_lang is None:
+            tokenizer.tgt_lang = tokenizer.src_lang

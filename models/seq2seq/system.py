@@ -22,7 +22,6 @@ from transformers.models.bart.modeling_bart import shift_tokens_right
 from longsumbench import core
 from longsumbench.errors import UsageError
 from longsumbench.modeling import checkpoints, units as packing
-from longsumbench.modeling.adapters import adapted_facts
 from longsumbench.modeling.collate import UnitCollator
 from longsumbench.modeling.neural_system import NeuralSystem
 from longsumbench.modeling.nn.encoder_decoder import token_cross_entropy
@@ -146,7 +145,7 @@ class TextReader(UnitReader):
         token_id = self.tokenizer.convert_tokens_to_ids(separator)
         if token_id is None or self.tokenizer.convert_ids_to_tokens(token_id) != separator:
             raise UsageError(
-                f"model.separator={separator} is no token of {self.config.shown_as}: choose one of its tokens, or"
+                f"model.separator={separator} is no token of {self.builder.pretrained.shown_as}: choose one of its tokens, or"
                 " model.separator=null"
             )
         return int(token_id)
@@ -318,7 +317,7 @@ class Seq2Seq(NeuralSystem):
             fed = self.model.prepare_decoder_input_ids_from_labels(labels)
         else:
             fed = shift_tokens_right(labels, config.pad_token_id, config.decoder_start_token_id)
-        with checkpoints.reading_checkpoint(self.config.shown_as):
+        with checkpoints.reading_checkpoint(self.builder.pretrained.shown_as):
             logits = self.model(**inputs, decoder_input_ids=fed, use_cache=False).logits
         loss = token_cross_entropy(
             logits, labels, num_items_in_batch, smoothing if self.model.training else 0.0
@@ -336,11 +335,9 @@ class Seq2Seq(NeuralSystem):
 
     def facts(self) -> dict[str, Any]:
         """Return where the weights are from, their number, and the longest input."""
-        config = self.config
-        facts = adapted_facts(config.checkpoint, config.initial_folder(), config.adapter)
         return {
             "released": self.config.released,
-            **facts,
+            **self.config.pretrained.facts(),
             "parameters": parameters(self.model),
             "context": self.builder.input_length,
         }

@@ -23,27 +23,26 @@ _MARKS = "global_attention_mask"  # of LED
 
 @dataclass(frozen=True)
 class Window:
-    """Tokens that are encoded together, from `start` to before `end`, and those whose states are kept."""
+    """Positions of the tokens that are encoded together, and of those whose states are kept."""
 
-    start: int
-    end: int
-    kept_start: int
-    kept_end: int
+    read: list[int]
+    kept: range
 
 
-def split_windows(num_tokens: int, length: int, overlap: int) -> Iterator[Window]:
-    """Yield the windows of a text of `num_tokens` tokens, of which each is kept once (SLED, §3).
+def split_windows(head: int, end: int, length: int, overlap: int) -> Iterator[Window]:
+    """Yield the windows of the tokens from `head` to before `end`, of which each is kept once (SLED, §3).
 
     Neighbours share `overlap` tokens, and each of the two keeps the states of its half of them. All windows have
     `length` tokens: the last one ends with the text, shares more, and keeps only what the window before it does not. A
-    shorter text is one window.
+    shorter text is one window. The tokens before `head` precede each window.
     """
-    last = max(0, num_tokens - length)
-    kept_start = 0
-    for start in (*range(0, last, length - overlap), last):
-        end = min(start + length, num_tokens)
-        kept_end = end if start == last else end - overlap // 2
-        yield Window(start, end, kept_start, kept_end)
+    before = list(range(head))
+    last = max(head, end - length)
+    kept_start = head
+    for start in (*range(head, last, length - overlap), last):
+        stop = min(start + length, end)
+        kept_end = stop if start == last else stop - overlap // 2
+        yield Window([*before, *range(start, stop)], range(kept_start, kept_end))
         kept_start = kept_end
 
 
@@ -85,34 +84,21 @@ def _with_encoder_outputs(
     """Return the inputs with the states of the encoder instead of tokens; the mask is the decoder's, too."""
     tokens = {name: inputs.pop(name) for name in ("input_ids", _MARKS) if name in inputs}
     sizes = zip(inputs["attention_mask"].sum(1).tolist(), head_length.tolist(), strict=True)
-    windows = [_windows_of_input(size, head, length, overlap) for size, head in sizes]
+    windows = [_divide_input(size, head, length, overlap) for size, head in sizes]
     states = _encode_windows(model, tokens, windows)
     return {**inputs, "encoder_outputs": BaseModelOutput(last_hidden_state=states)}
 
 
-@dataclass(frozen=True)
-class _Places:
-    """Places in an input of the tokens that are encoded together, and of those whose states are kept."""
-
-    read: list[int]
-    kept: range
-
-
-def _windows_of_input(size: int, head: int, length: int, overlap: int) -> list[_Places]:
+def _divide_input(size: int, head: int, length: int, overlap: int) -> list[Window]:
     """Return the windows of an input with `size` tokens; a window of its head alone is the first."""
     if size <= length:
-        return [_Places(list(range(size)), range(size))]
-    before = list(range(head))
-    windows = [_Places(before, range(head))] if head else []
-    for window in split_windows(size - head, length - head, overlap):
-        text = range(head + window.start, head + window.end)
-        kept = range(head + window.kept_start, head + window.kept_end)
-        windows.append(_Places([*before, *text], kept))
-    return windows
+        return [Window(list(range(size)), range(size))]
+    windows = [Window(list(range(head)), range(head))] if head else []
+    return [*windows, *split_windows(head, size, length - head, overlap)]
 
 
 def _encode_windows(
-    model: PreTrainedModel, tokens: Mapping[str, Tensor], windows: list[list[_Places]]
+    model: PreTrainedModel, tokens: Mapping[str, Tensor], windows: list[list[Window]]
 ) -> Tensor:
     """Encode the windows of each example, and join their states: [B, L, D], 0 where an input is padded.
 
@@ -140,7 +126,7 @@ def _encode_kept(
     encoder: torch.nn.Module,
     tokens: Mapping[str, Tensor],
     padding: int,
-    windows: Mapping[int, _Places],
+    windows: Mapping[int, Window],
 ) -> list[Tensor]:
     """Encode one window of each of some examples; return the states of each that are kept: [n, D]."""
     device = tokens["input_ids"].device

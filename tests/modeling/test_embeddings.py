@@ -16,11 +16,11 @@ from support.commands import Command
 from support.tiny_bert import LONGEST, write_bert
 from support.tiny_causal import causal_folder
 from support.tiny_seq2seq import tiny_checkpoint
-from support.toys import example, fit_tiny, write_jsonl
+from support.toys import write_jsonl
 from transformers import AutoModel, BertForMaskedLM, BertModel, BertTokenizerFast
 
 from longsumbench.cache.artifacts import CACHE_VARIABLE
-from longsumbench.core import Decoding, RankerSettings, build_settings, registry
+from longsumbench.core import RankerSettings, build_settings, registry
 from longsumbench.errors import DataError, SuiteError, UsageError
 from longsumbench.modeling.embeddings import (
     EmbeddingLexRank,
@@ -146,19 +146,10 @@ POOLING, DAMAGED = "1_Pooling/config.json", "a file of sentence-transformers is 
 @pytest.mark.parametrize(
     ("file", "content", "error", "message"),
     [
-        ("tokenizer.json", None, UsageError, "has no tokenizer"),
         ("model.safetensors", None, UsageError, r"no \*\.safetensors"),
         (POOLING, {"pooling_mode_lasttoken": True}, UsageError, "by lasttoken, and the suite has"),
-        (
-            POOLING,
-            {"pooling_mode_mean_tokens": True, "pooling_mode_max_tokens": True},
-            UsageError,
-            "has pooling by max and mean|has pooling by mean and max",
-        ),
         (POOLING, "[", DataError, DAMAGED),
         ("modules.json", [{"type": "models.Dense"}], UsageError, "has Dense, and the suite has"),
-        ("modules.json", {"type": 1}, DataError, DAMAGED),
-        ("sentence_bert_config.json", {"max_seq_length": "many"}, DataError, DAMAGED),
         ("config_sentence_transformers.json", {"prompts": {"query": 1}}, DataError, DAMAGED),
     ],
 )
@@ -175,16 +166,6 @@ def test_what_is_no_sentence_encoder(
         ranker_of(folder).vectors(["a dog"])
     assert "\n" not in str(raised.value)
     assert str(folder) in str(raised.value)
-
-
-def test_vectors_that_are_not_finite_are_an_error(bert: Path, tmp_path: Path) -> None:
-    """The line names the folder with the weights."""
-    network = BertModel.from_pretrained(bert)
-    torch.nn.init.constant_(network.embeddings.word_embeddings.weight, torch.nan)
-    folder = with_files(bert, tmp_path / "encoder", {})
-    network.save_pretrained(folder)
-    with pytest.raises(DataError, match=f"{folder}.* have numbers that are not finite"):
-        ranker_of(folder).vectors(["a dog"])
 
 
 def test_models_that_write_are_no_encoders(tmp_path: Path) -> None:
@@ -280,35 +261,10 @@ assert not {{"torch", "transformers"}} & set(sys.modules)
 
 
 @pytest.mark.parametrize(
-    ("name", "facts"),
-    # Lead ranks the whole text of a toy as one paragraph, which the encoder cuts.
-    [("lead", {"encoder_tokens_cut": 28}), ("flat_transformer", {})],
-)
-def test_systems_rank_by_an_encoder(
-    bert: Path, tmp_path: Path, name: str, facts: dict[str, int]
-) -> None:
-    """A system that reads by an encoder, loaded from its folder, writes as before; extracts count what was cut."""
-    settings: dict[str, Any] = {"length": "8"} if name == "lead" else {}
-    system = fit_tiny(
-        name, tmp_path / "stages", rank="embedding", rank_checkpoint=str(bert), **settings
-    )
-    tests = [example(number) for number in (901, 902)]
-    decoding = Decoding(device="cpu")
-    written = [summary.text for summary in system.summarize(tests, decoding)]
-    assert system.facts() == facts
-    (tmp_path / "saved").mkdir()
-    system.save(tmp_path / "saved")
-    loaded = type(system).load(tmp_path / "saved")
-    assert [summary.text for summary in loaded.summarize(tests, decoding)] == written
-
-
-@pytest.mark.parametrize(
     ("words", "message"),
     [
         ("run model=ranker model.rank=embedding", "rank_checkpoint is missing: give a folder"),
         ("run model=ranker model.rank_checkpoint=BERT", "which the ranker 'lexrank' does not use"),
-        ("run model=lead model.rank=embedding model.rank_checkpoint=''", "_checkpoint is missing"),
-        ("run model=ranker model.rank=embedding model.rank_checkpoint=TEXTS", "no config.json"),
         ("stats rank=tfidf rank_checkpoint=BERT", "which the ranker 'tfidf' does not use"),
         (
             "stats rank=embedding ranker.rank_checkpoint=BERT",
@@ -334,19 +290,6 @@ def test_wrong_settings(
     error = run_command(2, *words.split(), "dataset=jsonl", f"dataset.path={texts}").err.strip()
     assert message in error.splitlines()[-1]
     assert not list(here.glob("results/**/record.json"))
-
-
-def test_rank_recall_of_encoders(bert: Path, run_command: Command) -> None:
-    """`stats` scores the orders of both rankers with an encoder next to others."""
-    words = "dataset=aclsum dataset.limit=4 rank=tfidf,embedding,embedding_lexrank device=cpu"
-    names = [
-        line.split()[0]
-        for line in run_command(
-            0, "stats", *words.split(), f"rank_checkpoint={bert}"
-        ).out.splitlines()
-        if "±" in line
-    ]
-    assert {"tfidf", "embedding", "embedding_lexrank"} <= {*names}
 
 
 @pytest.mark.weights

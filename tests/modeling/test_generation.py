@@ -11,7 +11,6 @@ from transformers import (
 )
 
 from longsumbench.core import Decoding
-from longsumbench.errors import UsageError
 from longsumbench.modeling import generation
 from longsumbench.modeling.generation import SourceNgrams, decode
 
@@ -167,11 +166,3 @@ def test_precision_is_that_of_the_search_alone(model: Any, monkeypatch: pytest.M
     project.remove()
     assert dict.fromkeys(dtypes) == dict.fromkeys([torch.float32, torch.bfloat16])
     assert dtypes[0] == dtypes[-1] == torch.float32
-
-
-def test_sampling_is_not_a_search() -> None:
-    """Sampling with beams, and a setting of sampling without it, are errors that say what to do."""
-    with pytest.raises(UsageError, match=r"temperature=0\.7 samples, and decode\.num_beams=4"):
-        Decoding(temperature=0.7, num_beams=4)
-    with pytest.raises(UsageError, match=r"add decode\.temperature=1"):
-        Decoding(top_p=0.9)

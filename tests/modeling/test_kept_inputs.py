@@ -10,15 +10,6 @@ from longsumbench.core import Decoding
 KEPT = Decoding(max_length=4, evidence="none", keep_inputs="all", device="cpu")
 
 
-def test_a_system_of_one_unit_gives_its_text(tmp_path: Path) -> None:
-    """Trunc gives the words that it read, in their order, and stops where its ledger says."""
-    system = fit_tiny("trunc", tmp_path, input_length=20)
-    (summary,) = system.summarize([example(7)], KEPT)
-    source = " ".join(example(7).sentences())
-    assert source.startswith(summary.read.strip())
-    assert len(summary.read.strip()) < len(source)
-
-
 @pytest.mark.parametrize("mode", ["write", "extract"])
 def test_a_system_of_several_units_numbers_them(mode: str, tmp_path: Path) -> None:
     """Before each unit is a line with its number; without those lines the text is that of the source."""

@@ -24,7 +24,7 @@ def test_paragraphs_know_their_sentences() -> None:
     """Spans count all sentences of the example, also blank ones, which belong to no paragraph."""
     paragraphs = paragraphs_of(EXAMPLE, "paragraph")
     assert [paragraph.text for paragraph in paragraphs] == ["A a. B b.", "C c.", "D d.", "E e."]
-    assert [paragraph.place for paragraph in paragraphs] == [(0, 0), (0, 1), (0, 2), (1, 0)]
+    assert [paragraph.position for paragraph in paragraphs] == [(0, 0), (0, 1), (0, 2), (1, 0)]
     assert [paragraph.span for paragraph in paragraphs] == [(0, 2), (2, 3), (3, 4), (4, 5)]
     assert [one.span for one in paragraphs_of(EXAMPLE, "section")] == [(0, 3), (3, 4), (4, 5)]
     blank_first = Example(

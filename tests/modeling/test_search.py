@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from longsumbench.core import Decoding, System, build_settings, check_search, registry
+from longsumbench.core import Decoding, System, check_search, registry
 from longsumbench.errors import UsageError
 from longsumbench.runs.plan import plan
 from longsumbench.runs.summarize import settle_decoding, summarize_inputs
@@ -17,26 +17,6 @@ def system(name: str, **settings: Any) -> System:
     kind = registry.systems.load(name)
     found: System = kind(kind.Config(**settings))
     return found
-
-
-@pytest.mark.parametrize(
-    ("settings", "message"),
-    [
-        (
-            {"coverage": "summary"},
-            r"decode\.coverage=summary ranks beams, and decode\.num_beams=1 has none: choose ",
-        ),
-        (
-            {"num_beams": 4, "coverage": "sumary"},
-            r"decode\.coverage=sumary \(did you mean 'summary'\?\); allowed: none",
-        ),
-        ({**COVERING, "coverage_penalty": -0.1}, r"decode\.coverage_penalty=-0\.1 is below 0"),
-    ],
-)
-def test_what_cannot_be_meant_is_refused(settings: dict[str, Any], message: str) -> None:
-    """A rule that is none, a negative β, and coverage without beams fail with their key and what to do."""
-    with pytest.raises(UsageError, match=message):
-        build_settings(Decoding, settings, "decode.")
 
 
 @pytest.mark.parametrize(
@@ -62,16 +42,6 @@ def test_who_gives_attention(name: str, settings: dict[str, Any], gives: bool) -
             UsageError, match=rf"decode\.coverage=summary: model={name}, .*decode\.coverage=none"
         ):
             check_search(one.config, Decoding(**COVERING))
-
-
-def test_a_run_is_refused_before_any_work() -> None:
-    """`run` refuses coverage where it is planned; what is possible is planned, and named in the table's variant."""
-    words = ["decode.num_beams=4", "decode.coverage=wu", "decode.length_norm=wu"]
-    with pytest.raises(UsageError, match=r"decode\.coverage=wu: model=seal"):
-        plan(["model=seal", *words])
-    planned = plan(["model=trunc", "scale=tiny", *words])[0]
-    assert planned.config.decode.coverage == planned.config.decode.length_norm == "wu"
-    assert planned.variant == "coverage=wu,length_norm=wu,num_beams=4"
 
 
 @pytest.mark.parametrize(

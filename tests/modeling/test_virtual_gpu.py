@@ -2,28 +2,11 @@
 
 import subprocess
 import sys
-from pathlib import Path
 from typing import Any
 
 import pytest
 from support import gpu_counts
 from support.paths import ROOT
-from support.toys import fit_tiny, tiny_recipe
-from support.virtual_gpu import VirtualGPU
-
-from longsumbench.modeling.training.trainer import _Training
-
-
-def test_a_batch_that_is_not_moved_is_found(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """A fault of the suite raises, with its line in the suite."""
-    monkeypatch.setattr(_Training, "_moved", lambda self, batch: batch)
-    monkeypatch.setattr(
-        "support.toys.tiny_recipe", lambda **changes: tiny_recipe(**{**changes, "device": "cuda"})
-    )
-    with VirtualGPU(), pytest.raises(RuntimeError, match=r"same device.*modeling/nn/\w+\.py:\d+"):
-        fit_tiny("ea", tmp_path)
 
 
 def test_seal_and_pagesum_run_on_it() -> None:

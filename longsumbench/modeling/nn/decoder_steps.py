@@ -13,28 +13,6 @@ from transformers.models.pegasus.modeling_pegasus import PegasusAttention, Pegas
 
 from longsumbench.modeling.nn.folded_attention import CACHE, FoldedCache
 
-# Rows for which a product on a CPU is faster with the weight as its left factor: of large weights, or of others.
-_LARGE, _ROWS_OF_LARGE, _ROWS_OF_OTHERS = 2_000_000, range(4, 65), range(8, 65)  # MKL
-
-
-class StepLinear(nn.Linear):
-    """As nn.Linear, except: the few rows of a step of a search take about as long as reading the weight, on a CPU."""
-
-    def forward(self, states: Tensor) -> Tensor:
-        """Multiply: [..., D] → [..., N]."""
-        return multiply(states, self.weight, self.bias)
-
-
-def multiply(states: Tensor, weight: Tensor, bias: Tensor | None) -> Tensor:
-    """Return F.linear(states, weight, bias), up to three times as fast for a few rows on a CPU: [..., D] → [..., N]."""
-    rows = states.numel() // states.shape[-1]
-    few = rows in (_ROWS_OF_LARGE if weight.numel() >= _LARGE else _ROWS_OF_OTHERS)
-    if not few or states.device.type != "cpu" or torch.is_grad_enabled():
-        return F.linear(states, weight, bias)
-    columns = states.reshape(rows, -1).t()
-    product = weight @ columns if bias is None else torch.addmm(bias[:, None], weight, columns)
-    return product.t().contiguous().view(*states.shape[:-1], -1)
-
 
 def decode_steps(
     decoder: PreTrainedModel, ids: Tensor, memory: Tensor, mask: Tensor | None, cache: FoldedCache
@@ -87,7 +65,7 @@ def _run_layer(
 def _attend_to_target(attention: PegasusAttention, states: Tensor, cache: FoldedCache) -> Tensor:
     """Attend from new target tokens to all up to themselves: [Q, T, D] → [Q, T, D]."""
     queries, length, width = states.shape
-    new = multiply(states, *cache.join(attention)).view(queries, length, 3, attention.num_heads, -1)
+    new = F.linear(states, *cache.join(attention)).view(queries, length, 3, attention.num_heads, -1)
     query, *keys_values = new.permute(2, 0, 3, 1, 4)
     keys, values = cache.append(attention.layer_idx, torch.stack(keys_values))
     total, mask = keys.shape[2], None

@@ -13,7 +13,7 @@ from transformers import PreTrainedConfig, PreTrainedModel
 from transformers.modeling_outputs import Seq2SeqLMOutput
 from transformers.models.bart.modeling_bart import BartDecoderLayer, shift_tokens_right
 
-from longsumbench.modeling.nn.decoder_steps import StepLinear, decode_steps, multiply
+from longsumbench.modeling.nn.decoder_steps import decode_steps
 from longsumbench.modeling.nn.folded_attention import CACHE, FoldedAttention, FoldedCache
 from longsumbench.modeling.nn.masks import at_least_single, attention_mask
 from longsumbench.modeling.nn.penalties import RankedGeneration
@@ -89,16 +89,8 @@ class UnitsToText(RankedGeneration):
     """
 
     lm_head: Any
-    modules: Any
     final_logits_bias: Tensor
     training: bool
-
-    def post_init(self) -> None:
-        """As in transformers; also make the steps of a search fast."""
-        super().post_init()  # type: ignore[misc]  # a method of transformers' class
-        for module in self.modules():
-            if type(module) is nn.Linear:
-                module.__class__ = StepLinear
 
     def forward(
         self,
@@ -139,10 +131,7 @@ class UnitsToText(RankedGeneration):
             use_cache = False
             if decoder_input_ids is None:
                 decoder_input_ids = self.shifted(labels)
-        if decoder_input_ids is None:
-            raise TypeError(
-                "labels or decoder_input_ids are needed: the decoder predicts the tokens after them"
-            )
+        assert decoder_input_ids is not None
         if not use_cache:
             cache = None
         elif cache is None:
@@ -207,7 +196,7 @@ class UnitsToText(RankedGeneration):
     def project(self, hidden: Tensor) -> Tensor:
         """Return logits: [Q, T, D] → [Q, T, V]."""
         bias, own = self.final_logits_bias[0], self.lm_head.bias
-        return multiply(hidden, self.lm_head.weight, bias if own is None else own + bias)
+        return F.linear(hidden, self.lm_head.weight, bias if own is None else own + bias)
 
     def token_loss(
         self, logits: Tensor, labels: Tensor, num_tokens: Tensor | int | None, smoothing: float

@@ -25,7 +25,6 @@ from longsumbench.modeling.nn.masks import at_least_single, masked_scores
 # the name of a cache in the arguments and outputs of transformers, since 5.24 and before
 CACHE = "cache" if "cache" in Seq2SeqLMOutput.__annotations__ else "past_key_values"
 _ROOM = 16  # tokens by which the room of a cache grows
-_BLOCK = 128  # tokens of the vocabulary whose highest score is looked at first
 
 
 class FoldedAttention(PegasusAttention):
@@ -206,24 +205,8 @@ class LaterEnd(LogitsProcessor):
         return scores.index_fill(1, self.end_ids, -torch.inf)
 
 
-def leading_tokens(scores: Tensor, count: int) -> Tensor:
-    """Return some tokens of each row, the `count` highest among them: [..., V] → [..., N].
-
-    They are whole blocks of the vocabulary, those with the highest maxima, and the rest that fills no block.
-    """
-    size = scores.shape[-1]
-    blocks = scores[..., : size - size % _BLOCK].reshape(*scores.shape[:-1], -1, _BLOCK).amax(-1)
-    best = blocks.topk(min(count, blocks.shape[-1])).indices[..., None] * _BLOCK
-    rest = torch.arange(size - size % _BLOCK, size, device=scores.device)
-    rest = rest.expand(*scores.shape[:-1], -1)
-    return torch.cat([(best + torch.arange(_BLOCK, device=scores.device)).flatten(-2), rest], -1)
-
-
 class FoldedGeneration:
-    """Mixin for models with `generate` and folded cross-attention: the encoder's output is not repeated for beams.
-
-    A step of the search does not pass over the scores of the whole vocabulary more often than it must.
-    """
+    """Mixin for models with `generate` and folded cross-attention: the encoder's output is not repeated for beams."""
 
     config: Any
     cache_class: type[FoldedCache] = FoldedCache
@@ -259,25 +242,3 @@ class FoldedGeneration:
             if isinstance(processor, kinds):
                 processors[index] = LaterEnd(processor)
         return cast(LogitsProcessorList, processors)
-
-    def _get_top_k_continuations(self, **step: Any) -> tuple[Tensor, Tensor, Tensor]:
-        """As in transformers, except: on a CPU, where `topk` is slow, it looks at `leading_tokens` only."""
-        library = super()
-        continuations: tuple[Tensor, Tensor, Tensor]
-        scores, keep, last = step["accumulated_log_probs"], step["beams_to_keep"], step["cur_len"]
-        scores = scores.view(len(scores), step["num_beams"], -1)
-        is_small = scores.shape[-1] <= keep * _BLOCK
-        if step["do_sample"] or scores.device.type != "cpu" or is_small:
-            continuations = library._get_top_k_continuations(**step)  # type: ignore[attr-defined]
-            return continuations
-        tokens = leading_tokens(scores, keep)  # [B, K, N]
-        step["accumulated_log_probs"] = scores.gather(2, tokens).flatten(1)
-        if "vocab_size" in step:  # of transformers 5.4, which does not count the scores
-            step["vocab_size"] = tokens.shape[-1]
-        continuations = library._get_top_k_continuations(**step)  # type: ignore[attr-defined]
-        # the new tokens are places among the leading ones
-        _, sequences, rows = continuations
-        beams = rows[..., last - step["decoder_prompt_len"]] % step["num_beams"]
-        texts = torch.arange(len(tokens))[:, None]
-        sequences[..., last] = tokens[texts, beams, sequences[..., last]]
-        return continuations

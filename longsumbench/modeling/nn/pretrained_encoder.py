@@ -10,7 +10,6 @@ from torch import Tensor, nn
 from torch.nn import functional as F
 from transformers import AutoConfig, AutoModel, PreTrainedModel
 
-from longsumbench.errors import UsageError
 from longsumbench.modeling.embeddings import num_positions
 
 
@@ -40,16 +39,11 @@ class PretrainedEncoder(nn.Module):
         self.longest = num_positions(self.network) - len(start) - len(end)
 
     def forward(self, input_ids: Tensor, mask: Tensor) -> Tensor:
-        """Return the states of units: [r, L], [r, L] → [r, L, D]; those of padding have no meaning.
+        """Return the states of units of at most `longest` tokens: [r, L], [r, L] → [r, L, D].
 
-        Raises:
-            UsageError: a unit is longer than the encoder reads.
+        Those of padding have no meaning.
         """
         length = input_ids.shape[1]
-        if length > self.longest:
-            raise UsageError(
-                f"a unit has {length} tokens, and the pretrained encoder reads {self.longest} at once: cut units"
-            )
         before, after = len(self.start), len(self.end)
         ids = input_ids.masked_fill(~mask, self.pad)
         framed = F.pad(ids, (before, after), value=self.pad)  # [r, S + L]

@@ -7,7 +7,7 @@ import numpy as np
 
 from longsumbench.core import Evidence, Example
 from longsumbench.models.prompt.prompt_builder import PromptBuilder
-from longsumbench.models.prompt.readings.reading import Ask, Draft, Reading, Rounds
+from longsumbench.models.prompt.readings.reading import PartialSummary, PromptRound, Reading, Rounds
 
 
 class MixedPages(Reading):
@@ -21,7 +21,7 @@ class MixedPages(Reading):
 
     def __init__(self, builder: PromptBuilder, example: Example, limit: int) -> None:
         super().__init__(builder, example, limit)
-        self.draft = Draft("")
+        self.draft = PartialSummary("")
 
     def rounds(self) -> Rounds:
         """Ask once, with a prompt for each page."""
@@ -32,7 +32,7 @@ class MixedPages(Reading):
         }
         config = self.builder.config
         prompts = self.prompts_of_parts(self.text, borders[config.pages], config.page_length)
-        [self.draft] = yield [Ask(prompts)]
+        [self.draft] = yield [PromptRound(prompts)]
         return self.draft
 
     def evidence(self) -> Evidence:
@@ -44,5 +44,5 @@ class MixedPages(Reading):
         return Evidence(
             {"confidences": weights},
             {"confidences": ("unit", "step")},
-            {"unit": self.texts_of(self.units), "step": steps},
+            {"unit": self.quote_spans(self.units), "step": steps},
         )

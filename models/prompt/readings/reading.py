@@ -1,7 +1,7 @@
 """The base class of the ways of reading: what is asked about one example, and what is made of the answers.
 
-A reading is a generator of rounds. `Reading.rounds` yields the `Ask`s that can be answered together, receives a `Draft`
-for each, and returns the summary. `ends.py` has the shortest ones.
+A reading is a generator of rounds. `Reading.rounds` yields the `PromptRound`s that can be answered together, receives a
+`PartialSummary` for each, and returns the summary. `ends.py` has the shortest ones.
 """
 
 from abc import ABC, abstractmethod
@@ -21,7 +21,7 @@ from longsumbench.models.prompt.source_text import LongText, PromptRoom
 
 
 @dataclass(frozen=True)
-class Ask:
+class PromptRound:
     """One request of a reading; see `Request` for its fields."""
 
     # A prompt; several are pages, whose distributions are mixed.
@@ -33,7 +33,7 @@ class Ask:
 
 
 @dataclass(frozen=True)
-class Draft:
+class PartialSummary:
     """An answer, or the summary that is made of several."""
 
     text: str  # without thinking and marks of chat formats
@@ -43,7 +43,7 @@ class Draft:
     confidences: NDArray[np.float32] | None = None
 
 
-Rounds: TypeAlias = Generator[list[Ask], list[Draft], Draft]
+Rounds: TypeAlias = Generator[list[PromptRound], list[PartialSummary], PartialSummary]
 
 
 class Reading(ABC):
@@ -109,7 +109,7 @@ class Reading(ABC):
 
     def ask(self, spans: list[Span], room: PromptRoom, max_tokens: int | None = None) -> Rounds:
         """Ask once about some spans of the text; return the answer."""
-        [draft] = yield [Ask([self.prompt(spans, room)], max_tokens)]
+        [draft] = yield [PromptRound([self.prompt(spans, room)], max_tokens)]
         self.answers.append(draft.text)
         return draft
 
@@ -179,17 +179,17 @@ class Reading(ABC):
         for spans in self.sent[: len(self.answers)]:
             is_sent = np.zeros(len(self.text.offsets), bool)
             for span in spans:
-                is_sent[self.text.tokens_of(span)] = True
-            selected.append([is_sent[self.text.tokens_of(unit)].sum() for unit in units])
+                is_sent[self.text.token_slice(span)] = True
+            selected.append([is_sent[self.text.token_slice(unit)].sum() for unit in units])
         arrays: dict[str, NDArray[Any]] = {
             "selected_tokens": np.array(selected, np.int32).reshape(shape)
         }
         if self.selects:
             scores = self.scores[: len(self.answers)]
             arrays["scores"] = np.array(scores, np.float64).reshape(shape)
-        texts = {"unit": self.texts_of(units), self.evidence_row: tuple(self.answers)}
+        texts = {"unit": self.quote_spans(units), self.evidence_row: tuple(self.answers)}
         return Evidence(arrays, dict.fromkeys(arrays, (self.evidence_row, "unit")), texts)
 
-    def texts_of(self, units: Sequence[Span]) -> tuple[str, ...]:
+    def quote_spans(self, units: Sequence[Span]) -> tuple[str, ...]:
         """Return the text of each unit."""
         return tuple(self.passage.text[start:end].strip() for start, end in units)

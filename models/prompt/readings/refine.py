@@ -1,7 +1,7 @@
 """`refine`: the summary so far and the next part, part by part (incremental updating: BooookScore, Chang et al. 2024)."""
 
 from longsumbench.core import LanguageModel
-from longsumbench.models.prompt.readings.reading import Draft, Reading, Rounds
+from longsumbench.models.prompt.readings.reading import PartialSummary, Reading, Rounds
 from longsumbench.models.prompt.source_text import LongText, Passage
 
 
@@ -47,7 +47,7 @@ class Refine(Reading):
             is_last = part[1] == len(self.passage.text)
             draft = yield from self.ask([part], room, None if is_last else half)
             if is_last:
-                return Draft(draft.text, complete and draft.complete)
+                return PartialSummary(draft.text, complete and draft.complete)
 
     def _first_tokens(self, written: str, length: int) -> str:
         """Return a summary, or the beginning of one that is longer."""

@@ -1,7 +1,7 @@
 """`segments`: for each segment of the summary the best snippets anew, given what is written (SEAL, §3.5)."""
 
 from longsumbench.core import LanguageModel, count_words
-from longsumbench.models.prompt.readings.reading import Ask, Draft, Rounds
+from longsumbench.models.prompt.readings.reading import PartialSummary, PromptRound, Rounds
 from longsumbench.models.prompt.readings.select import SELECTING, Select
 from longsumbench.sentences import sentence_key, split_sentences
 
@@ -35,13 +35,13 @@ class Segments(Select):
         while True:
             prompt = self.prompt(self.choose(text, self.room), self.room)
             # The draft's text is the whole summary so far.
-            [draft] = yield [Ask([prompt], written=ids, stop_after=length)]
+            [draft] = yield [PromptRound([prompt], written=ids, stop_after=length)]
             self.answers.append(draft.text.removeprefix(text))
             text = draft.text
             ids += draft.ids
             # Fewer tokens are the last ones, by an end or by force.
             if len(draft.ids) < length or len(ids) >= self.limit:
-                return Draft(text, draft.complete)
+                return PartialSummary(text, draft.complete)
 
     def _continue_text(self) -> Rounds:
         # By what makes two sentences the same.
@@ -52,11 +52,11 @@ class Segments(Select):
             room = self.builder.room(self.example, "segment", written)
             if sentences and room.tokens < least_room:
                 # What is written fills the prompt.
-                return Draft(written, complete=False)
+                return PartialSummary(written, complete=False)
             draft = yield from self.ask(self.choose(written, room), room)
             num_before = len(sentences)
             for sentence in split_sentences(draft.text):
                 sentences.setdefault(sentence_key(sentence), sentence)
             is_enough = count_words(sentences.values()) >= self.builder.words
             if is_enough or len(sentences) == num_before:
-                return Draft(" ".join(sentences.values()), draft.complete)
+                return PartialSummary(" ".join(sentences.values()), draft.complete)

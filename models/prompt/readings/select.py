@@ -36,7 +36,7 @@ class Select(Reading):
             UsageError: there is no room for any.
         """
         snippets = self.units
-        scores = self.builder.selector.scores(self.example, self.texts_of(snippets), written)
+        scores = self.builder.selector.scores(self.example, self.quote_spans(snippets), written)
         self.scores.append(scores)
         if room.excess(self.passage.text) <= 0:
             return self.text.whole

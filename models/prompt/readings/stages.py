@@ -1,6 +1,6 @@
 """`stages`: parts are summarized, then the summaries (hierarchical merging: BooookScore, Chang et al. 2024)."""
 
-from longsumbench.models.prompt.readings.reading import Ask, Draft, Reading, Rounds
+from longsumbench.models.prompt.readings.reading import PartialSummary, PromptRound, Reading, Rounds
 from longsumbench.models.prompt.source_text import LongText, Passage
 
 # The share of its text that the summaries of a stage may have at most.
@@ -23,18 +23,18 @@ class Stages(Reading):
         text = self.text
         complete = True
         while True:
-            drafts = yield [Ask([prompt]) for prompt in self.prompts_of_parts(text)]
+            drafts = yield [PromptRound([prompt]) for prompt in self.prompts_of_parts(text)]
             complete = complete and all(draft.complete for draft in drafts)
             answers = [draft.text for draft in drafts]
             if text is self.text:
                 self.answers = answers
             if len(answers) == 1:
-                return Draft(answers[0], complete)
+                return PartialSummary(answers[0], complete)
             summaries = LongText(Passage.of_summaries(answers), self.builder.engine.tokenizer)
             if not summaries.offsets:
-                return Draft("", complete)
+                return PartialSummary("", complete)
             # Summaries that do not get shorter might be summarized for ever.
             fits = self.room.excess(summaries.passage.text) <= 0
             if not fits and len(summaries.offsets) > _SHORTER * len(text.offsets):
-                return Draft("\n".join(answers), complete=False)
+                return PartialSummary("\n".join(answers), complete=False)
             text = summaries

@@ -1,6 +1,6 @@
 """`whole`: everything, or an error before the first request."""
 
-from longsumbench.models.prompt.readings.reading import Ask, Reading, Rounds
+from longsumbench.models.prompt.readings.reading import PromptRound, Reading, Rounds
 
 
 class Whole(Reading):
@@ -20,5 +20,5 @@ class Whole(Reading):
             tokens = self.room.count(self.passage.text)
             if tokens > self.room.budget:
                 raise self.builder.too_long(tokens, self.example.id)
-        [draft] = yield [Ask([self.room.messages(self.passage.text)])]
+        [draft] = yield [PromptRound([self.room.messages(self.passage.text)])]
         return draft

@@ -29,7 +29,6 @@ from longsumbench.models.baselines.config import (
     HighlightsConfig,
     LeadConfig,
     LexRankConfig,
-    OracleConfig,
     PersonConfig,
     RandomConfig,
     RankedExtractConfig,
@@ -38,7 +37,6 @@ from longsumbench.models.baselines.system import (
     Highlights,
     Lead,
     LexRank,
-    Oracle,
     Person,
     Random,
     RankedExtract,
@@ -256,19 +254,6 @@ def test_no_training_split_names_the_other_choices(train: ToySplit | None, tmp_p
     with pytest.raises(DataError, match=r"model.length=<words> or =reference"):
         fitted(Lead(LeadConfig()), train, tmp_path)
     fitted(Lead(LeadConfig(length="7")), train, tmp_path)
-
-
-@pytest.mark.parametrize(
-    ("system", "oracle"),
-    [
-        (Lead(LeadConfig(length="9")), False),
-        (Lead(LeadConfig(length="reference")), True),
-        (Oracle(OracleConfig()), True),
-    ],
-)
-def test_who_sees_the_reference_is_an_oracle(system: System, oracle: bool) -> None:
-    """A system that looks at the reference, if only at its length, is labelled."""
-    assert system.config.capabilities.oracle is oracle
 
 
 def test_another_person_is_a_reference_of_the_example() -> None:

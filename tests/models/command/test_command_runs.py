@@ -19,6 +19,7 @@ from longsumbench.cache.artifacts import user_cache
 from longsumbench.cli.main import main
 from longsumbench.corpora.reading.load import load_texts
 from longsumbench.errors import EnvironmentProblem
+from longsumbench.leaderboards.comparability import comparison_key
 from longsumbench.runs.overrides import format_overrides
 from longsumbench.runs.pipeline import key_of_run
 from longsumbench.runs.plan import plan
@@ -109,34 +110,20 @@ def test_a_command_is_read_as_it_is_typed(typed: str) -> None:
     assert [asdict(point.config.model)["command"] for point in points] == COMMANDS[typed]
 
 
-def test_commands_are_swept_inspected_and_compared(tmp_path: Path, run_command: Command) -> None:
-    """Two commands are two runs that other commands of the suite know; a missing program ends all before the first."""
-    words = command_words(tmp_path, "model.command=cat,no-such-program")
-    assert "there is no program 'no-such-program'" in run_command(4, "run", "-m", *words[1:]).err
-    assert records(tmp_path / "results") == []
-    words = command_words(tmp_path, "model.command=head -n 1 {file},tail -c 9 {file}")
-    output = run_command(0, *words[:1], "-m", *words[1:]).out
-    assert "command=head -n 1 {file}" in output
-    assert "command=tail -c 9 {file}" in output
-    runs = [record.run_id for record in records(tmp_path / "results")]
-    results = f"--results-dir={tmp_path / 'results'}"
-    assert "command=" in run_command(0, "inspect", runs[0], "0", results).out
-    run_command(0, "compare", *runs, results)
-    (config,) = (tmp_path / "results").rglob(f"{runs[0]}/config.yaml")
-    assert "already finished" in run_command(0, "run", "--config", config).err
-
-
 def test_failed_programs_are_scored_as_chosen(tmp_path: Path, run_command: Command) -> None:
-    """By default the run stops and names the example; empty summaries score 0, left out ones are in no mean."""
+    """By default the run stops and names the example. Empty summaries score 0; left out ones are not compared."""
     tool = tmp_path / "tool.sh"
     tool.write_text("grep -v toy-33 || { echo no luck >&2; exit 1; }")
     words = command_words(tmp_path, "model.input=json", f"model.command=sh {tool}")
     last = run_command(4, *words).err.strip().splitlines()[-1]
     assert "no answer about 1 example, 'toy-33' (decode.failed=stop)" in last
+    keys = set()
     for choice, scored in (("empty", 8), ("leave_out", 7)):
         run_command(0, *words, f"decode.failed={choice}", f"results_dir={tmp_path / choice}")
         (record,) = records(tmp_path / choice)
         assert (record.evaluation.n, record.ledger.counts["failed"]) == (scored, 1)
+        keys.add(comparison_key(record))
+    assert len(keys) == 2
 
 
 def test_a_program_that_is_edited_ends_its_run(tmp_path: Path, run_command: Command) -> None:

@@ -15,8 +15,8 @@ from longsumbench.core import (
     Decoding,
     Evidence,
 )
+from longsumbench.modeling import neural_system
 from longsumbench.modeling.generation import GeneratedText
-from longsumbench.models.etads import system as etads
 from longsumbench.models.etads.config import EtadsConfig
 from longsumbench.models.etads.system import EtadsReader
 
@@ -71,7 +71,9 @@ def test_sentences_are_scored_by_hand(monkeypatch: pytest.MonkeyPatch) -> None:
     evidence = Evidence({"saliency": saliency}, {"saliency": ("step", "source_token")}, {})
     monkeypatch.setattr(system, "evidence", lambda written: evidence)
     system.model = None  # nothing is decoded
-    monkeypatch.setattr(etads, "generate_texts", lambda *_: [GeneratedText(example, read, [5, 6])])
+    monkeypatch.setattr(
+        neural_system, "generate_texts", lambda *_: [GeneratedText(example, read, [5, 6])]
+    )
     (scored,) = system.score_source([example], GREEDY)
     assert scored.spans == [(0, 1), (2, 3)]  # the second has no token, the fourth is not read
     np.testing.assert_allclose(scored.scores, [0.4, 0.65], rtol=1e-6)

@@ -1,6 +1,5 @@
 """The Hierarchical Transformer and the Flat Transformer, started from an encoder of transformers."""
 
-import shutil
 from pathlib import Path
 from typing import Any
 
@@ -10,7 +9,7 @@ from support.tiny_encoders import write_encoder
 from support.toys import ToySplit, build_tiny, tiny_recipe
 
 from longsumbench.cache.artifacts import ArtifactCache
-from longsumbench.core import Decoding, FitContext
+from longsumbench.core import FitContext
 from longsumbench.errors import UsageError
 from longsumbench.modeling.nn.positions import sinusoid
 from longsumbench.models.hierarchical_transformer.config import (
@@ -28,22 +27,6 @@ def fitted(name: str, folder: Path, init: Path, steps: int = 3, **settings: Any)
     recipe = tiny_recipe(max_steps=steps)
     system.fit(FitContext(ToySplit.of("train", 16), None, recipe, ArtifactCache(folder)))
     return system
-
-
-@pytest.mark.parametrize("fidelity", ["paper", "official"])
-@pytest.mark.parametrize("name", NAMES)
-def test_it_trains_writes_and_loads(name: str, fidelity: str, tmp_path: Path) -> None:
-    """It trains as a whole, and writes the same summaries after loading, without the encoder's folder."""
-    start = write_encoder(tmp_path / "start", "distilbert")
-    system = fitted(name, tmp_path / "cache", start, fidelity=fidelity)
-    system.save(tmp_path / "saved")
-    shutil.rmtree(start)
-    loaded = type(system).load(tmp_path / "saved")
-    decoding, examples = Decoding(max_length=8, device="cpu"), list(ToySplit.of("test", 3, 70))
-    texts = [
-        [summary.text for summary in one.summarize(examples, decoding)] for one in (system, loaded)
-    ]
-    assert texts[0] == texts[1]
 
 
 def test_ranks_are_added_to_what_the_encoder_says(tmp_path: Path) -> None:

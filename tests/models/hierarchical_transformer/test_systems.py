@@ -18,13 +18,11 @@ from longsumbench.core import (
     Example,
     FitContext,
     Section,
-    names_deciding,
 )
+from longsumbench.modeling import neural_system
 from longsumbench.modeling.generation import GeneratedText
 from longsumbench.modeling.unit_reader import collate_units
-from longsumbench.models.hierarchical_transformer import system as module
 
-NAMES = ("hierarchical_transformer", "flat_transformer", "tdmca")
 GREEDY = Decoding(max_length=8, device="cpu")
 
 
@@ -115,31 +113,6 @@ def test_reading_more_is_not_trained_again(tmp_path: Path) -> None:
     assert len(list((tmp_path / "checkpoint").glob("*/fit.json"))) == 1
 
 
-CHANGES: dict[str, Any] = {
-    "rank": "tfidf",
-    "unit": "section",
-    "paragraph_length": 2,
-    "input_length": 5,
-    "num_paragraphs": 1,
-    "graph": "similarity",
-    "fidelity": "official",
-}
-
-
-@pytest.mark.parametrize("name", NAMES)
-def test_what_changes_units_decides_their_stage(name: str, tmp_path: Path) -> None:
-    """A setting that changes what is read of an example that is learned from is part of the key of the rows."""
-    system = fitted(name, tmp_path, steps=0)
-    example = cluster(("aa bbb cccc", "dd"), ("eeeee f gg", "owl dd"), title="owl dd")
-    before = system.reader.training_units(example)
-    for setting in CHANGES.keys() & type(system.config).__dataclass_fields__:
-        changed = replace(system.config, **{setting: CHANGES[setting]})
-        reader = type(system.reader)(changed)
-        reader.tokenizer = system.tokenizer
-        is_same = reader.training_units(example) == before
-        assert is_same or setting in names_deciding(changed, "units")
-
-
 @pytest.mark.parametrize("graph", ["similarity", "discourse"])
 def test_a_graph_reaches_training_and_writing(graph: str, tmp_path: Path) -> None:
     """Rows and batches hold the graph between title and paragraphs; the system trains and writes with it."""
@@ -186,7 +159,7 @@ def test_paragraphs_are_scored_by_hand(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(system, "evidence", lambda written: evidence)
     system.model = None  # nothing is decoded
     monkeypatch.setattr(
-        module, "generate_texts", lambda *_: [GeneratedText(CLUSTER, units, [5, 6])]
+        neural_system, "generate_texts", lambda *_: [GeneratedText(CLUSTER, units, [5, 6])]
     )
     (scored,) = system.score_source([CLUSTER], GREEDY)
     assert scored.spans == [(0, 1), (2, 3)]

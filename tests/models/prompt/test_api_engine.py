@@ -1,13 +1,10 @@
 """A language model behind a server: faults, limits, refusals, keys, and the request cache."""
 
-import gzip
 import json
 import sys
 import threading
 import time
-import zlib
 from collections.abc import Callable, Iterable, Iterator
-from email.utils import formatdate
 from itertools import chain, repeat
 from pathlib import Path
 from typing import Any
@@ -25,15 +22,11 @@ from support.api_server import (
 from support.tiny_causal import causal_folder, write_causal
 from support.waiting import wait_until
 
-from longsumbench.cache.request_cache import REQUESTS, RequestCache
+from longsumbench.cache.request_cache import REQUESTS
 from longsumbench.core import Answer, Decoding
 from longsumbench.errors import EnvironmentProblem, SuiteError, UsageError
 from longsumbench.models.prompt import api_engine
 
-UNUSABLE = (
-    "http://[::x/v1",
-    f"http://{'a' * 64}.org/v1",
-)  # addresses
 KEY = "sk-0a1b2c3d4e5f"
 
 
@@ -186,16 +179,12 @@ def test_further_fields_are_sent_and_decide_the_answer() -> None:
             },
             Answer("Two.", True, False, 3, 2),
         ),
-        ({"message": {"content": ["One. ", None, "Two."]}}, Answer("One. Two.", True, False, 3, 2)),
-        ({"message": {"content": "T"}, "finish_reason": "EOS"}, Answer("T", True, False, 3, 2)),
         *(
             ({"message": message, "finish_reason": reason}, Answer(text, not text, not text, 3, 2))
-            for reason in ("SPII", "pause_turn", 7)
+            for reason in ("SPII", 7)
             for message, text in (({"content": "The comm"}, "The comm"), ({"content": []}, ""))
         ),
         ({"message": None, "finish_reason": "content_filter"}, Answer("", True, True, 3, 2)),
-        ({"message": None, "finish_reason": "OTHER"}, Answer("", True, True, 3, 2)),
-        ({"message": None, "finish_reason": "length"}, Answer("", False, False, 3, 2)),
     ],
 )
 def test_length_stops_refusals_and_thinking_are_distinguished(
@@ -223,9 +212,6 @@ def test_tokens_are_counted_where_the_server_does_not() -> None:
     ("usage", "counts"),
     [
         ({"prompt_tokens": 12.0, "completion_tokens": "9"}, (12, 9)),
-        ({"prompt_tokens": None, "completion_tokens": -1}, (0, 0)),
-        ({"prompt_tokens": "NaN", "completion_tokens": []}, (0, 0)),
-        ({}, (0, 0)),
         ("none", (0, 0)),
     ],
 )
@@ -260,7 +246,6 @@ NO_ANSWERS: dict[
     "thinking in its own field": {
         "message": {"content": None, "reasoning_content": "The committee met."}
     },
-    "marks": {"message": {"content": "<|im_start|>assistant\n<|im_end|>"}},
     "an end by the server": {"message": {"content": "half"}, "finish_reason": "abort"},
 }
 
@@ -311,13 +296,6 @@ def test_the_other_name_of_the_length_limit() -> None:
     assert server.bodies[-1]["max_completion_tokens"] == 20
 
 
-def test_a_placeholder_for_a_key_stays_in_answers(monkeypatch: pytest.MonkeyPatch) -> None:
-    """A word that means a key at a server without keys is no secret, and a summary may have it."""
-    monkeypatch.setenv(KEY_VARIABLE, "text")
-    with api_server() as server:
-        assert texts(ask(open_api(server.base_url), [0])) == ["text 0"]
-
-
 def test_a_key_in_several_parts_is_removed(monkeypatch: pytest.MonkeyPatch) -> None:
     """Parts of a text that make the key together do not bring it back."""
     monkeypatch.setenv(KEY_VARIABLE, KEY)
@@ -354,11 +332,8 @@ def test_errors_of_the_server_name_what_to_correct(monkeypatch: pytest.MonkeyPat
 
 TOO_LONG = {
     "the context window is full. Please reduce the input size": 500,
-    "prompt is too long: 200348 tokens > 200000 maximum": 429,
     "Requested token count exceeds the model's maximum context length of 4096 tokens.": 404,
-    "The input token count (9000) exceeds the maximum number of tokens allowed (4096).": 200,
     "Request too large, tokens per min: Limit 300. The input or output tokens must be reduced.": 429,
-    "input length and max_tokens exceed context limit: 190000 + 20000 > 200000": 400,
     "`inputs` must have less than 1024 tokens. Given: 3000": 422,
 }
 
@@ -386,15 +361,11 @@ def test_a_limit_of_a_busy_server_passes(words: str) -> None:
         assert texts(ask(open_api(server.base_url), [0])) == ["text 0"]
 
 
-@pytest.mark.parametrize("date", [True, False])
-def test_the_server_sets_the_wait(date: bool, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Retry-After is a number of seconds or a date; a date in the past and odd values do not wait."""
-    wait = api_engine._wait_asked_for
-    later = formatdate(time.time() + 30, usegmt=True) if date else "30"
-    assert wait({"retry-after": later}) == pytest.approx(30, abs=2)
-    for value, seconds in ((formatdate(0), 0), ("-3", 0), ("soon", None), ("9 May 99999", None)):
-        assert wait({"retry-after": value}) == seconds
-    assert wait({}) is None
+def test_the_server_sets_the_wait() -> None:
+    """Retry-After is a number of seconds; odd values do not wait."""
+    for value, seconds in (("30", 30), ("-3", 0), ("soon", None)):
+        assert api_engine._wait_asked_for({"retry-after": value}) == seconds
+    assert api_engine._wait_asked_for({}) is None
 
 
 MODELS = {"data": [{"id": "tiny", "root": "me/tiny", "created": 1}, {"id": "other", "root": "b"}]}
@@ -439,15 +410,9 @@ def test_a_server_that_always_fails_is_asked_as_often_as_retries_say(fault: str)
         None,
         "localhost:8000/v1",
         "http://a:secret@b/v1",
-        "http://a:sec/ret@b/v1",
-        "http://a:secret#@b/v1",
-        "http://a%3Asecret%2540b/v1",
-        "http://a:secret&#64;b/v1",
         "http://a:secret＠b/v1",
         "http://b/v1?key=secret",
-        "http://b/v1%3Fkey=secret",
-        "http://b/v1#secret",
-        *UNUSABLE,
+        "http://[::x/v1",
     ],
 )
 def test_an_address_that_cannot_be_used_is_refused(address: str | None) -> None:
@@ -481,16 +446,7 @@ def test_a_missing_package_is_named_with_its_extra(monkeypatch: pytest.MonkeyPat
         open_api("http://127.0.0.1:9/v1")
 
 
-def test_a_damaged_request_cache_is_named(tmp_path: Path) -> None:
-    """A file that is no database is one line that names it."""
-    path = tmp_path / "requests.sqlite"
-    path.write_text("not a database" * 100)
-    with pytest.raises(EnvironmentProblem, match=r"requests\.sqlite"):
-        RequestCache(path)
-
-
 HEAD = b"HTTP/1.1 200 OK\r\nContent-Type: application/json%s\r\n"
-GOOD = json.dumps({"choices": [{"message": {"content": "a summary"}}]}, ensure_ascii=False)
 
 
 def drip(content: bytes) -> Iterator[bytes]:
@@ -500,17 +456,9 @@ def drip(content: bytes) -> Iterator[bytes]:
         yield content[place : place + 1]
 
 
-def bomb() -> Iterator[bytes]:
-    """Yield a compressed text without an end: 16 MB in 16 KB."""
-    compressor = zlib.compressobj(9, zlib.DEFLATED, 31)
-    while True:
-        yield compressor.compress(b" " * 2**24) + compressor.flush(zlib.Z_SYNC_FLUSH)
-
-
 ENDLESS: dict[str, Callable[[], Iterable[bytes]]] = {
     "a header that drips": lambda: chain([HEAD % b"", b"X-Odd: "], drip(b"a" * 10_000)),
     "a body": lambda: chain([HEAD % b"", b"\r\n"], repeat(b" " * 2**16)),
-    "gzip": lambda: chain([HEAD % b"\r\nContent-Encoding: gzip", b"\r\n"], bomb()),
 }
 
 
@@ -525,13 +473,6 @@ def test_an_answer_without_an_end_is_a_fault(kind: str) -> None:
         assert texts(ask(open_api(server.base_url), [1])) == ["text 1"]
 
 
-def test_a_compressed_answer_is_read() -> None:
-    """A server may compress an answer of usual size."""
-    sent = [HEAD % b"\r\nContent-Encoding: gzip", b"\r\n", gzip.compress(GOOD.encode())]
-    with api_server(fault=lambda number: sent) as server:
-        assert texts(ask(open_api(server.base_url), [0])) == ["a summary"]
-
-
 def test_a_redirect_is_not_followed() -> None:
     """The key goes to no other address: one line says that the server redirects."""
     sent = [b"HTTP/1.1 307 Moved\r\nLocation: http://[::x/\r\nContent-Length: 0\r\n\r\n"]
@@ -542,21 +483,10 @@ def test_a_redirect_is_not_followed() -> None:
     assert "redirects requests (HTTP 307)" in str(error)
 
 
-@pytest.mark.parametrize("charset", ["klingon", "utf-16"])
-def test_the_charset_of_an_answer(charset: str) -> None:
-    """A known charset is used; with another one, the answer is read as UTF-8, as JSON is."""
-    body = GOOD.replace("summary", "résumé").encode(charset if charset == "utf-16" else "utf-8")
-    sent = [HEAD % f"; charset={charset}".encode(), b"\r\n", body]
-    with api_server(fault=lambda number: sent) as server:
-        assert texts(ask(open_api(server.base_url), [0])) == ["a résumé"]
-
-
 @pytest.mark.parametrize(
     ("variable", "value"),
     [
         ("ALL_PROXY", "socks5://127.0.0.1:1"),
-        ("HTTPS_PROXY", "http://me:sec/ret@127.0.0.1:1"),
-        ("HTTP_PROXY", "http://me:sec#ret@127.0.0.1:1"),
         ("ALL_PROXY", "secret://me:secret@127.0.0.1:1"),
         ("SSL_CERT_FILE", __file__),
     ],

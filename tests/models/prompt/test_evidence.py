@@ -100,21 +100,6 @@ def test_units_and_rows_are_those_of_the_requests(summaries: tuple[str, list[Sum
         assert scores[is_taken].min() >= scores[~is_taken].max()
 
 
-def test_the_first_segment_is_a_selection(model: Path, tmp_path: Path) -> None:
-    """Segments begin with the snippets that `select` chooses; their scores lie between −λ and 1 − λ."""
-    settings: dict[str, Any] = {"length": "20", "decode_length": 20, "checkpoint": str(model)}
-    taken, scores = {}, {}
-    for reading in ("select", "segments"):
-        own = {"reading": reading, **READINGS[reading]}
-        system = fit_tiny("prompt", tmp_path, **settings, **own)
-        (summary,) = system.summarize([LONG], KEEP)
-        taken[reading] = summary.evidence.arrays["selected_tokens"]
-        scores[reading] = summary.evidence.arrays["scores"]
-    assert np.array_equal(taken["select"][0], taken["segments"][0])
-    assert len(taken["segments"]) > 1
-    assert -0.5 <= scores["segments"].min() <= scores["segments"].max() <= 0.5
-
-
 @pytest.mark.parametrize("reading", readings.targets())
 def test_an_estimate_counts_the_requests(
     reading: str, model: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch

@@ -77,16 +77,6 @@ def test_refusals_and_prices_are_counted() -> None:
     assert summary.counts["price"] == pytest.approx((2 * sent + 10 * answered) / 1e6)
 
 
-def test_an_answer_that_stops_at_the_limit_is_not_complete() -> None:
-    """The limit is the smaller of `model.decode_length` and `decode.max_length`."""
-    engine = EchoEngine(reply=lambda text: "lohit " * 30)
-    system = prompted(engine, decode_length=100)
-    (summary,) = summarize(system, text_example([["kadan."]]), decoding=Decoding(max_length=20))
-    assert [one.max_tokens for one in engine.asked] == [20]
-    assert not summary.complete
-    assert summary.read is None
-
-
 def test_the_seed_of_a_request_is_that_of_its_example() -> None:
     """Seeds depend on `decode.seed` and the example alone."""
 
@@ -138,17 +128,6 @@ def test_the_prompt_fits_the_example(name: str, tmp_path: Path) -> None:
     assert (
         shot == system.builder.messages(other, system.builder.passage(other).text, 2)[-1]["content"]
     )
-
-
-def test_facts_name_the_prompts_of_all_examples(tmp_path: Path) -> None:
-    """Facts name what all examples are sent, also those of a resumed run that were summarized before."""
-    system = prompted(EchoEngine())
-    examples = [text_example([["kadan."]], query="mihit?"), text_example([["kadan."]])]
-    system.check_examples(examples)
-    train = ToySplit("train", [], queried=True)
-    system.fit(FitContext(train, None, tiny_recipe(), ArtifactCache(tmp_path)))
-    summarize(system, examples[0])
-    assert system.facts()["prompt"] == "document, query"
 
 
 @pytest.mark.parametrize(("words", "reported"), [(66, False), (67, True)])
@@ -291,11 +270,6 @@ def test_a_query_that_is_missing_is_named() -> None:
         ({"engine": "api"}, "model.reading=beginning counts tokens: add model.tokenizer="),
         ({"base_url": "http://x"}, "model.base_url is a setting of model.engine=api"),
         ({**API, "output_price": 1.0}, "model.input_price and model.output_price go together"),
-        (
-            {**API, "reading": "whole", "input_length": 9, "tokenizer": None},
-            "model.input_length=9 counts tokens",
-        ),
-        ({"thinking_end": ""}, "model.thinking_end is empty: give the mark that ends the thinking"),
         ({"length": "reference"}, "model.length=reference"),
         ({"truncate": "end"}, "model.reading (end is now beginning"),
         ({**API, "reading": "pages"}, "model.reading=pages mixes distributions"),
@@ -307,16 +281,6 @@ def test_settings_that_do_not_go_together(settings: dict[str, object], problem: 
     with pytest.raises(UsageError) as caught:
         prompted(EchoEngine(), **settings)
     assert problem in str(caught.value)
-
-
-@pytest.mark.parametrize("pasted", ["sk-proj-0a1b2c", "key\n"])
-def test_a_key_in_place_of_its_variable_is_not_shown(pasted: str) -> None:
-    """The error about a name that no variable has does not repeat it, because it may be a key."""
-    with pytest.raises(
-        UsageError, match=r"^model\.key_variable is not the name of an environment variable"
-    ) as caught:
-        prompted(EchoEngine(), **API, key_variable=pasted)
-    assert pasted not in str(caught.value)
 
 
 SPECIAL = "lohit</s>\n<s>system\nmihit"
@@ -337,12 +301,3 @@ def test_special_tokens_of_a_document_are_text() -> None:
     assert "".join(SPECIAL.split()) in "".join(tokenizer.decode(special).split())
     rendered = chat_text(tokenizer, [{"role": "user", "content": "lohit mihit"}], config)
     assert plain == tokenizer(rendered, add_special_tokens=False)["input_ids"]
-
-
-def test_special_tokens_without_a_chat_template() -> None:
-    """Without a chat template, the messages have the special tokens of the model's format."""
-    config = PromptConfig(chat_template="none")
-    assert (
-        chat_ids(chat_tokenizer("trained"), [{"role": "user", "content": SPECIAL}], config).count(2)
-        == 1
-    )

@@ -88,12 +88,3 @@ def test_a_bad_file_is_named(content: str, tmp_path: Path) -> None:
     assert str(caught.value).startswith(f"{path} is not a prompt: ")
     assert BAD[content] in str(caught.value)
     assert "\n" not in str(caught.value)
-
-
-def test_an_unknown_prompt_gets_a_suggestion() -> None:
-    """An unknown name lists the known prompts and suggests the nearest."""
-    with pytest.raises(
-        UsageError,
-        match=r"model.prompt=documnt is no file \(did you mean 'document'\?\); prompts: doc",
-    ):
-        read_prompt("documnt")

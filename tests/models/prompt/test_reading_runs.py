@@ -7,15 +7,13 @@ import pytest
 from support.api_server import ApiServer, api_server, open_api
 from support.language_models import EchoEngine, prompted, text_example
 from support.tiny_causal import causal_folder
-from support.toys import WORDS, write_jsonl
+from support.toys import WORDS
 from transformers import AutoTokenizer
 
-from longsumbench.cli.main import main
-from longsumbench.core import Answer, Decoding, Example, LanguageModel, Summary, total_truncation
+from longsumbench.core import Decoding, Example, LanguageModel, Summary, total_truncation
 from longsumbench.errors import UsageError
 from longsumbench.models.prompt.prompts import read_prompt
 from longsumbench.models.prompt.system import PromptSystem
-from longsumbench.models.prompt.transformers_engine import TransformersEngine
 from longsumbench.runs.evidence import write_evidence
 from longsumbench.runs.pipeline import total_ledger
 
@@ -109,36 +107,3 @@ def test_a_server_is_asked_what_the_reading_asks(reading: str, failed: str, tmp_
             assert [one.truncation for one in summaries] == [one.truncation for one in expected]
             assert sorted(server.answered.elements()) == questions
     assert (len(questions) > len(examples())) == (reading in SEVERAL)
-
-
-@pytest.mark.parametrize("reading", ["pages", "segments", "stages"])
-def test_an_interrupted_run_is_resumed(
-    reading: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """Interrupted after two of four examples and run again, a run has the predictions of an undisturbed one."""
-    data = write_jsonl(tmp_path / "texts", train=0, validation=0, test=4)
-    model = [f"checkpoint={causal_folder()}", f"reading={reading}", "length=20", "snippet_length=8"]
-    model += ["input_length=210", "decode_length=10", "segment_length=4"]
-    words = ["run", "model=prompt", *(f"model.{setting}" for setting in model)]
-    words += ["dataset=jsonl", f"dataset.path={data}", "baselines=false", "score.resamples=100"]
-    words += ["decode.batch_size=1", "device=cpu"]
-    answer_batch = TransformersEngine._answer_batch
-    batches: list[int] = []
-    stop_at = 0
-
-    def interrupted(self: TransformersEngine, *arguments: Any) -> list[Answer]:
-        batches.append(len(batches))
-        if len(batches) == stop_at:
-            raise KeyboardInterrupt
-        return answer_batch(self, *arguments)
-
-    monkeypatch.setattr(TransformersEngine, "_answer_batch", interrupted)
-    assert main([*words, f"results_dir={tmp_path / 'undisturbed'}"]) == 0
-    number = len(batches)
-    stop_at = number + number // 2 + 1
-    for code in (130, 0):
-        assert main([*words, f"results_dir={tmp_path / 'resumed'}"]) == code
-    assert number >= 4
-    assert len(batches) < 2 * number + number // 2
-    resumed, undisturbed = (path.read_text() for path in tmp_path.rglob("predictions.jsonl"))
-    assert resumed == undisturbed

@@ -348,13 +348,6 @@ def test_every_reading_ends_within_its_budget(
         assert unsent(whole, texts) == ""
 
 
-def planted(place: int) -> Example:
-    """Return ten paragraphs of other words; the one at a place is about the query."""
-    paragraphs = [[f"{WORDS[number]} " * 9 + "end."] for number in range(10)]
-    paragraphs[place] = ["regor nufel nufel nudan mifel redan mihit lohit kahit end."]
-    return text_example(paragraphs, query="regor nufel nudan", name=f"at {place}")
-
-
 @pytest.mark.parametrize("reading", READINGS)
 def test_a_text_without_sentences_gets_no_request(reading: str) -> None:
     """White space, or a heading alone, has an empty summary, and nothing is cut."""
@@ -366,22 +359,6 @@ def test_a_text_without_sentences_gets_no_request(reading: str) -> None:
         assert summary.truncation is not None
         assert summary.truncation.cuts == ()
     assert engine.asked == []
-
-
-@pytest.mark.parametrize("reading", ["beginning", "select", "segments"])
-def test_what_is_asked_for_is_read_wherever_it_is(reading: str) -> None:
-    """The paragraph about the query is read at all ten places; the beginning has it only at the first three."""
-    read = []
-    for place in range(10):
-        engine = EchoEngine(reply=lambda text: "Mihit.", tokenizer=chat_tokenizer("words"))
-        system = prompted(engine, reading=reading, snippet_length=11)
-        entry = system.config.reading_class.entry_for(engine)
-        messages = read_prompt("query").messages("", "regor nufel nudan", 50, entry)
-        system.config.input_length = engine.count(messages) + 36
-        summarize(system, planted(place))
-        if "mifel redan" in engine.asked[0].messages[0]["content"]:
-            read.append(place)
-    assert read == ([0, 1, 2] if reading == "beginning" else list(range(10)))
 
 
 def refused(system: PromptSystem, example: Example) -> str:

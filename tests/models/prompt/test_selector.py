@@ -6,9 +6,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-import pandas as pd
 import pytest
-from support.commands import Typed
 from support.language_models import EchoEngine, prompted, text_example
 from support.run_records import record
 from support.stored_runs import store
@@ -17,13 +15,10 @@ from support.toys import (
     WORDS,
     example,
     fit_tiny,
-    tiny_overrides,
     tiny_recipe,
-    write_jsonl,
 )
 
 from longsumbench.cache.artifacts import ArtifactCache
-from longsumbench.cli.main import main
 from longsumbench.core import Decoding, FitContext
 from longsumbench.errors import UsageError
 from longsumbench.models.prompt.source_text import LongText
@@ -124,15 +119,6 @@ def test_a_checkpoint_has_the_runs_system(scorer: Any, tmp_path: Path) -> None:
     np.testing.assert_allclose(loaded.scores(source, snippets, ""), before, rtol=1e-5)
 
 
-def test_a_text_without_words_needs_no_scorer(scorer: Any) -> None:
-    """An empty text has an empty summary and empty evidence."""
-    system = selecting(scorer, reading="select")
-    (summary,) = system.summarize([text_example([[" "]])], DECODING)
-    assert summary.text == ""
-    assert summary.evidence is not None
-    assert summary.evidence.texts["unit"] == ()
-
-
 def prompt_words(results: Path, selector: object, *more: str) -> list[str]:
     """Return the words of a prompted run that selects snippets."""
     settings = ["reading=select", "length=20", "decode_length=40", "input_length=230"]
@@ -176,49 +162,3 @@ def test_a_run_that_cannot_select_is_refused(name: str, tmp_path: Path) -> None:
     selector = name if name == "nothing" else f"{name}0"
     with pytest.raises(UsageError, match=BAD_RUNS[name]):
         plan(prompt_words(tmp_path, selector))
-
-
-def test_an_encoder_is_refused_where_a_run_selects(tmp_path: Path) -> None:
-    """The line about `rank_checkpoint` names the selectors that have one."""
-    problem = r"^model\.rank_checkpoint is a sentence encoder: choose model\.selector=embedding or"
-    with pytest.raises(UsageError, match=problem):
-        plan(prompt_words(tmp_path, "ea0", "model.rank_checkpoint=anything"))
-
-
-@pytest.mark.usefixtures("empty_cache")
-def test_a_finished_run_selects_until_its_checkpoint_is_damaged(
-    tmp_path: Path, typed: Typed
-) -> None:
-    """A run reads by the scorer of another; without its weights it ends in one line, and what is finished stays."""
-    data, results = write_jsonl(tmp_path / "texts", test=2), tmp_path / "results"
-    texts = [f"dataset.path={data}", "baselines=false", "score.resamples=100", "device=cpu"]
-    of_trunc = ("model=trunc", "model.input_length=48")
-    words = [word for word in tiny_overrides(data, steps=1) if word not in of_trunc]
-    words += ["model=ea", "model.extractive_length=32", f"results_dir={results}", *texts]
-    assert main(["run", *words]) == 0
-    (folder,) = results.glob("runs/jsonl/ea/*")
-    select = prompt_words(results, folder.name[:6], *texts)
-    assert main(["run", *select]) == 0
-    (finished,) = results.glob("runs/jsonl/prompt/*")
-    code, out, _ = typed("summarize", finished, data / "test.jsonl", "--results-dir", results)
-    assert code == 0
-    assert out.count("==>") == 2
-
-    rows = pd.read_csv(results / "leaderboard" / "jsonl.csv").set_index("model")
-    facts = rows.loc["prompt"]
-    assert f"reading=select,selector={folder.name}" in facts["variant"]
-    assert (facts["requests"], facts["failed"]) == (2, 0)
-    assert 0 < facts["source_seen"] <= 100
-    assert 2 * 170 < facts["prompt_tokens"] <= 2 * 230
-
-    (folder / "work" / "checkpoint" / "model.safetensors").write_bytes(b"torn")
-    longer = [*select, "model.input_length=240"]
-    code, _, err = typed("run", *longer)
-    lines = [line for line in err.splitlines() if line.startswith("longsumbench: ")]
-    assert (code, len(lines)) == (3, 1)
-    (folder / "work" / "checkpoint").unlink()
-    code, _, err = typed("run", *longer)
-    assert code == 2
-    assert f"{folder} came without its checkpoint: run it again here" in err
-    assert (finished / "record.json").is_file()
-    assert typed("run", *select)[0] == 0

@@ -180,19 +180,6 @@ def test_snippets_are_packed_sentences(documents: list[list[list[str]]], length:
 
 @pytest.mark.parametrize("kind", TOKENIZERS)
 @FEW
-@given(documents=DOCUMENTS, length=st.integers(5, 40))
-def test_snippets_lose_nothing(kind: str, documents: list[list[list[str]]], length: int) -> None:
-    """Snippets have at most their length, also of longer sentences, and each token of the text is in one of them."""
-    text = long_text(kind, *documents)
-    snippets = text.snippets(length)
-    assert all(length_of(text, snippet) <= length for snippet in snippets)
-    seen = [text.ledger([snippet]).tokens_seen for snippet in snippets]
-    assert sum(seen) == len(text.offsets)
-    assert text.ledger(snippets).cuts == ()
-
-
-@pytest.mark.parametrize("kind", TOKENIZERS)
-@FEW
 @given(documents=DOCUMENTS, tokens=st.integers(1, 120), chance=st.randoms())
 def test_the_best_that_fit_are_chosen(
     kind: str, documents: list[list[list[str]]], tokens: int, chance: random.Random

@@ -9,7 +9,6 @@ from typing import Any
 
 import pytest
 import torch
-from safetensors.torch import load_file, save_file
 from support.json_files import change_json
 from support.tiny_bert import write_bert
 from support.tiny_causal import ARCHITECTURES, causal_folder, write_causal
@@ -19,7 +18,6 @@ from transformers import AddedToken, AutoModelForCausalLM, AutoTokenizer
 from longsumbench.core import Decoding, Message, Request, build_settings
 from longsumbench.core.answer_text import split_answer
 from longsumbench.errors import DataError, UsageError
-from longsumbench.models.prompt import chat
 from longsumbench.models.prompt.chat import chat_ids
 from longsumbench.models.prompt.config import PromptConfig
 from longsumbench.models.prompt.transformers_engine import TransformersEngine
@@ -162,16 +160,6 @@ def test_special_tokens_that_divide_an_answer_are_seen(written: str, tmp_path: P
     assert split_answer(opened._text(ids), "</think>").text == DIVIDED[written]
 
 
-def test_facts_name_the_model_and_files_identify_it(tmp_path: Path) -> None:
-    """Facts have name and size; the identity is that of the files, not of their place."""
-    opened = engine(causal_folder())
-    copy = engine(shutil.copytree(causal_folder(), tmp_path / "copy"))
-    assert opened.facts()["parameters"] == opened.network.num_parameters()
-    assert copy.identity() == opened.identity()
-    (copy.folder / "chat_template.jinja").write_text("{{ messages }}")
-    assert engine(copy.folder).identity() != opened.identity()
-
-
 def test_thinking_is_an_option_of_the_template(tmp_path: Path) -> None:
     """`model.thinking` reaches the chat template; null leaves its default."""
     template = "{{ messages[0].content }}{% if enable_thinking is defined %}{{ enable_thinking }}{% endif %}"
@@ -225,36 +213,6 @@ def test_other_checkpoints_are_refused(tmp_path: Path) -> None:
     assert "weights are missing or have another shape: model.layers.2" in refusal(wide)
 
 
-@pytest.mark.parametrize(
-    ("scale", "problem"), [(3e38, "not finite"), (1e20, "huge .*"), (0.0, "all equal")]
-)
-def test_logits_without_sense_are_an_error(scale: float, problem: str, tmp_path: Path) -> None:
-    """No answer is written from logits that are not finite, huge or all equal; the line names the checkpoint."""
-    folder = write_causal(tmp_path / "scaled")
-    weights = load_file(folder / "model.safetensors")
-    weights["model.norm.weight"].fill_(scale)
-    save_file(weights, folder / "model.safetensors", {"format": "pt"})
-    with pytest.raises(DataError, match=rf"{folder}: its logits are {problem} in float32"):
-        list(engine(folder).answer(REQUESTS, GREEDY))
-
-
-@pytest.mark.parametrize(
-    ("file", "entries", "message"),
-    [
-        ("config.json", {"attention_dropout": -1}, "attention_dropout=-1 is not from 0 to 1"),
-        ("generation_config.json", {"eos_token_id": [2, -5]}, "eos_token_id has -5"),
-    ],
-)
-def test_values_that_no_network_can_have_are_refused(
-    file: str, entries: dict[str, Any], message: str, tmp_path: Path
-) -> None:
-    """A wrong value of a checkpoint's configuration is one line with its name, before any layer is made."""
-    folder = with_entry(write_causal(tmp_path / "odd"), file, **entries)
-    shown = refusal(folder)
-    assert re.search(message, shown)
-    assert str(folder) in shown
-
-
 def test_a_base_model_needs_no_template(tmp_path: Path) -> None:
     """Without a chat template the error names the way out, which joins the messages by blank lines."""
     folder = write_causal(tmp_path / "base", template=None)
@@ -265,23 +223,10 @@ def test_a_base_model_needs_no_template(tmp_path: Path) -> None:
     assert len(list(opened.answer(REQUESTS, GREEDY))) == len(REQUESTS)
 
 
-ROUND = "{% for number in range(99999) %}"
-
-
-@pytest.mark.parametrize(
-    ("template", "message"),
-    [
-        (f"{ROUND}{ROUND}{ROUND}{{% endfor %}}{{% endfor %}}{{% endfor %}}", "does not end"),
-        ("{{ 1 / 0 }}", "refuses the prompt .ZeroDivisionError"),
-    ],
-)
-def test_a_template_that_fails_or_never_ends(
-    template: str, message: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """Whatever a chat template does ends after a time in one line."""
-    monkeypatch.setattr(chat, "_LONGEST_TEMPLATE", 0.01)
-    opened = engine(write_causal(tmp_path / "odd", template=template))
-    with pytest.raises(UsageError, match=message):
+def test_a_template_that_fails_is_named(tmp_path: Path) -> None:
+    """Whatever a chat template raises ends in one line."""
+    opened = engine(write_causal(tmp_path / "odd", template="{{ 1 / 0 }}"))
+    with pytest.raises(UsageError, match=r"refuses the prompt .ZeroDivisionError"):
         opened.count(REQUESTS[0].messages)
 
 

@@ -13,20 +13,17 @@ import torch
 from huggingface_hub.errors import RevisionNotFoundError
 from requests import Response
 from safetensors.torch import load_file, save_file
-from support.json_files import change_json
 from support.tiny_bert import write_bert
 from support.tiny_seq2seq import open_seq2seq, write_seq2seq
-from support.toys import example, write_jsonl
+from support.toys import example
 from transformers import GPT2Config, GPT2LMHeadModel
 from transformers.utils import is_protobuf_available
 
-from longsumbench.cli.main import main
 from longsumbench.core import Decoding, Recipe, deciding_parts
 from longsumbench.errors import DataError, EnvironmentProblem, SuiteError, UsageError
 from longsumbench.modeling import checkpoints
 from longsumbench.models.seq2seq.config import Seq2SeqConfig
 from longsumbench.models.seq2seq.system import Seq2Seq
-from longsumbench.runs.results import Results
 
 GREEDY = Decoding(max_length=8, device="cpu")
 TEST = [example(number) for number in range(3)]
@@ -52,22 +49,6 @@ def as_pickle(folder: Path, weights: Any = None) -> Path:
     )
     (folder / "model.safetensors").unlink()
     return folder
-
-
-def test_a_run_of_a_checkpoint_as_it_is(bart: Path, here: Path) -> None:
-    """`longsumbench run` with a folder summarizes a dataset that has a test split only; nothing is trained."""
-    data = write_jsonl(here / "toy", train=0, validation=0)
-    words = [
-        f"model.checkpoint={bart}",
-        "model.decode_length=20",
-        f"dataset.path={data}",
-        "baselines=false",
-    ]
-    assert main(["run", "model=seq2seq", "dataset=jsonl", *words]) == 0
-    (record,) = Results(Path("results")).records("jsonl")
-    assert (record.fit.steps, record.config.train.max_steps) == (0, 0)
-    assert record.ledger.source is not None
-    assert record.ledger.source.words == 6 * 29
 
 
 def test_the_content_is_the_identity(bart: Path, tmp_path: Path) -> None:
@@ -310,22 +291,6 @@ def test_weights_that_old_libraries_stored_are_ignored(bart: Path) -> None:
         },
     )
     assert texts(open_seq2seq(bart)) == expected
-
-
-@pytest.mark.parametrize(
-    ("file", "entries"),
-    [
-        ("config.json", {"eos_token_id": 10**9}),
-        ("generation_config.json", {"bad_words_ids": [[4, 10**9]]}),
-    ],
-)
-def test_tokens_outside_the_vocabulary_are_refused(
-    file: str, entries: dict[str, Any], bart: Path
-) -> None:
-    """Special, forced and forbidden tokens are in the vocabulary; the line has the name of the setting."""
-    change_json(bart / file, **entries)
-    with pytest.raises(DataError, match=next(iter(entries))):
-        texts(open_seq2seq(bart))
 
 
 def test_errors_of_the_library_name_the_checkpoint(bart: Path) -> None:

@@ -55,15 +55,13 @@ def texts(system: Seq2Seq, decoding: Decoding = BEAMS) -> list[str]:
 
 def test_worked_windows() -> None:
     """Worked: of 21 tokens, windows of 8 that share 4 keep their middle 4; the last one is moved back to the end."""
-    assert list(split_windows(21, 8, 4)) == [
-        Window(0, 8, 0, 6),
-        Window(4, 12, 6, 10),
-        Window(8, 16, 10, 14),
-        Window(12, 20, 14, 18),
-        Window(13, 21, 18, 21),
-    ]
-    assert list(split_windows(8, 8, 4)) == [Window(0, 8, 0, 8)]
-    assert list(split_windows(16, 8, 0)) == [Window(0, 8, 0, 8), Window(8, 16, 8, 16)]
+    bounds = [(0, 8, 0, 6), (4, 12, 6, 10), (8, 16, 10, 14), (12, 20, 14, 18), (13, 21, 18, 21)]
+    expected = []
+    for start, end, kept_start, kept_end in bounds:
+        expected.append(Window([*range(start, end)], range(kept_start, kept_end)))
+    assert list(split_windows(0, 21, 8, 4)) == expected
+    (short,) = split_windows(0, 8, 8, 4)
+    assert short == Window([*range(8)], range(8))
 
 
 def test_every_token_is_kept_once() -> None:
@@ -72,10 +70,11 @@ def test_every_token_is_kept_once() -> None:
         for length in range(1, 9):
             for overlap in range(length):
                 kept = 0
-                for window in split_windows(num_tokens, length, overlap):
-                    assert window.start <= window.kept_start == kept < window.kept_end <= window.end
-                    assert window.end - window.start == min(length, num_tokens)
-                    kept = window.kept_end
+                for window in split_windows(0, num_tokens, length, overlap):
+                    assert window.read[0] <= window.kept.start == kept
+                    assert kept < window.kept.stop <= window.read[-1] + 1
+                    assert len(window.read) == min(length, num_tokens)
+                    kept = window.kept.stop
                 assert kept == num_tokens
 
 
@@ -145,9 +144,9 @@ def windows_alone(model: Any, ids: Tensor, head: int, length: int, overlap: int)
         return states_of(range(len(ids)))
     with torch.inference_mode():
         joined = [states_of(range(head))]
-        for one in split_windows(len(ids) - head, length - head, overlap):
-            states = states_of([*range(head), *range(head + one.start, head + one.end)])[head:]
-            joined.append(states[one.kept_start - one.start : one.kept_end - one.start])
+        for window in split_windows(head, len(ids), length - head, overlap):
+            begin = window.read.index(window.kept.start)
+            joined.append(states_of(window.read)[begin : begin + len(window.kept)])
     return torch.cat(joined)
 
 

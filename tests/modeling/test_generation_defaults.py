@@ -8,13 +8,13 @@ import pytest
 import torch
 from support.json_files import read_json, write_json
 from support.tiny_seq2seq import write_seq2seq
-from transformers import BartForConditionalGeneration, GenerationConfig
+from transformers import BartForConditionalGeneration
 
 from longsumbench.core import Decoding
 from longsumbench.errors import DataError
-from longsumbench.modeling import card, checkpoints
-from longsumbench.modeling.card import card_decoding
+from longsumbench.modeling import checkpoints
 from longsumbench.modeling.generation import decode
+from longsumbench.modeling.generation_defaults import read_generation_defaults
 
 
 def write_card(folder: Path, generation: dict[str, Any] | None = None, **config: Any) -> str:
@@ -60,10 +60,8 @@ CARDS: dict[str, tuple[dict[str, Any], dict[str, Any]]] = {
 def test_a_card_in_our_settings(kind: str, tmp_path: Path) -> None:
     """The library's names become ours, lengths lose the start token, and what a card lacks is absent."""
     generation, expected = CARDS[kind]
-    assert card_decoding(write_card(tmp_path, generation), "model.checkpoint") == expected
-    assert (
-        card_decoding(write_card(tmp_path / "older", **generation), "model.checkpoint") == expected
-    )
+    assert read_generation_defaults(write_card(tmp_path, generation), None) == expected
+    assert read_generation_defaults(write_card(tmp_path / "older", **generation), None) == expected
 
 
 @pytest.mark.parametrize("kind", [kind for kind in CARDS if kind != "token ids only"])
@@ -88,7 +86,7 @@ def test_a_card_writes_what_the_library_writes(kind: str, tmp_path: Path) -> Non
         expected = model.generate(**batch)[:, 1:].tolist()
     end = model.config.eos_token_id
     written, _ = decode(
-        model, batch, Decoding(**card_decoding(str(folder), "model.checkpoint")), limit=39
+        model, batch, Decoding(**read_generation_defaults(str(folder), None)), limit=39
     )
     assert written == [row[: row.index(end)] if end in row else row for row in expected]
     assert written != decode(model, batch, Decoding(), limit=39)[0]
@@ -104,30 +102,22 @@ def test_where_a_card_has_its_settings(tmp_path: Path) -> None:
         tmp_path, {"num_beams": 5, "length_penalty": None}, max_length=50, task_specific_params=task
     )
     expected = {"num_beams": 5, "max_length": 49, "length_penalty": 0.5}
-    assert card_decoding(name, "model.checkpoint") == expected
-    assert card_decoding(None, "model.checkpoint") == {}
+    assert read_generation_defaults(name, None) == expected
+    assert read_generation_defaults(None, None) == {}
 
 
 def test_settings_that_the_suite_lacks_are_named_once(tmp_path: Path, log_lines: list[str]) -> None:
     """What a card has beyond `decode.*` is a warning; values without effect are not."""
     unused = {"num_beam_groups": 1, "diversity_penalty": 0.0, "bad_words_ids": None}
-    lacking = {"do_sample": True, "guidance_scale": 2.0, "of_the_future": 3}
+    lacking = {"do_sample": True, "guidance_scale": 2.0}
     card = {**lacking, "num_beams": 2, "early_stopping": "never", "use_cache": True, **unused}
     name = write_card(tmp_path, card)
     for _ in range(2):
-        assert card_decoding(name, "model.checkpoint") == {"num_beams": 2}
-    names = "do_sample, guidance_scale, of_the_future, early_stopping=never"
+        assert read_generation_defaults(name, None) == {"num_beams": 2}
+    names = "guidance_scale, do_sample, early_stopping=never"
     assert [line for line in log_lines if "card" in line] == [
         f"the card of {name} also has {names}, which this suite does not have: not used"
     ]
-
-
-def test_every_setting_of_the_library_is_known() -> None:
-    """Each setting of the library is one of ours, is named in a warning if it is set, or changes no output."""
-    translated = {*card._SAME_MEANING, *card._WITH_START}
-    for name in vars(GenerationConfig()):
-        places = (name in translated, name in card._UNUSED, bool(card._NO_WARNING.fullmatch(name)))
-        assert sum(places) == 1, name
 
 
 @pytest.mark.parametrize(
@@ -141,7 +131,7 @@ def test_every_setting_of_the_library_is_known() -> None:
 def test_invalid_values_of_a_card(generation: dict[str, Any], message: str, tmp_path: Path) -> None:
     """An invalid value is bad data, with the folder and the name."""
     with pytest.raises(DataError, match=message) as refused:
-        card_decoding(write_card(tmp_path, generation), "model.checkpoint")
+        read_generation_defaults(write_card(tmp_path, generation), None)
     assert str(tmp_path) in str(refused.value)
     assert "\n" not in str(refused.value)
 
@@ -159,9 +149,7 @@ def test_only_the_files_of_the_card_are_fetched(
     monkeypatch.setattr(checkpoints, "unreachable", lambda: None)
     monkeypatch.setattr(huggingface_hub, "snapshot_download", snapshot)
     for _ in range(2):
-        assert card_decoding("somebody/with-a-card", "model.checkpoint", "refs/pr/3") == {
-            "num_beams": 5
-        }
+        assert read_generation_defaults("somebody/with-a-card", "refs/pr/3") == {"num_beams": 5}
     assert asked == [
         ("somebody/with-a-card", "refs/pr/3", ["config.json", "generation_config.json"])
     ]
