@@ -1,11 +1,11 @@
 """`longsumbench inspect`: shows one summary of a finished run with its evidence, or with its source.
 
     command line → the run's record and files → Inspection: the summary, its evidence, scores and texts
-    Inspection --inspection_page--> HTML: facts about the run, a section for each view, the texts, the units
-               --overlap_page--> HTML without evidence: each output sentence with the nearest source sentence; the texts
+    Inspection --page--> HTML: facts about the run, and the picture of the evidence with the units and texts;
+                         without evidence, each output sentence with the nearest source sentence, and the texts
                --write_inspection--> <n>.html and, if asked for, <n>.png
 
-Outputs of systems are escaped. The page allows the browser to run only the page's script.
+Outputs of systems are escaped. The page has no script.
 """
 
 import math
@@ -14,6 +14,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
+
+import numpy as np
 
 from longsumbench.arguments import public_function
 from longsumbench.core import Evidence, Example, Summary, Verdicts, count_words, describe_reading
@@ -35,11 +37,10 @@ from longsumbench.runs.record import (
 from longsumbench.runs.results import Results, split_read_by
 from longsumbench.runs.verdicts import JudgedSentence, judged_lists, read_verdicts
 from longsumbench.sentences import split_summary
-from longsumbench.views.evidence import html_views
-from longsumbench.views.evidence.array_views import Selections, SourceText, View, views
-from longsumbench.views.evidence.picture import draw_views
+from longsumbench.views.evidence.array_views import Selections, views
+from longsumbench.views.evidence.picture import describe_view, draw_views
 from longsumbench.views.figures import write_pictures
-from longsumbench.views.html import headed_references, render_page, static_text
+from longsumbench.views.html import headed_references, render_page
 from longsumbench.views.marked_words import mark_words, shared_by, word_stems
 from longsumbench.views.tables import Block, terminal
 
@@ -118,7 +119,25 @@ class Inspection:
 
     def page(self) -> str:
         """Return the HTML page: the evidence, or what the output shares with the source."""
-        return inspection_page(self, views(self.evidence)) if self.evidence else overlap_page(self)
+        links = [("previous", page) for page in self.pages if page < self.number][-1:]
+        links += [("next", page) for page in self.pages if page > self.number][:1]
+        values: dict[str, Any] = {
+            "inspection": self,
+            "no_texts": NO_TEXTS,
+            "facts": _facts_of(self),
+            "links": links,
+            "texts": {"output": self.summary.text, **self.references},
+            **dict.fromkeys(("picture", "segments", "units", "documents", "nearest"), ()),
+        }
+        if self.evidence:
+            values |= _show_evidence(self, self.evidence)
+        elif self.example:
+            values |= _show_overlap(self, self.example)
+        return render_page("inspection.html", **values)
+
+    def picture(self) -> bytes:
+        """Return the views of the evidence as PNG; empty without evidence."""
+        return draw_views(self.title, views(self.evidence)) if self.evidence else b""
 
 
 def inspect_example(run: str | Path | RunRecord, example: str, results: Results) -> Inspection:
@@ -204,48 +223,45 @@ def inspection_folder(results: Results, record: RunRecord) -> Path:
 def write_inspection(inspection: Inspection, folder: Path, picture: bool = False) -> list[Path]:
     """Write the page of an example and, with `picture` and evidence, the views as PNG; return the paths."""
     contents: dict[str, str | bytes] = {f"{inspection.number}.html": inspection.page()}
-    if picture and inspection.evidence is not None:
-        image = draw_views(inspection.title, views(inspection.evidence))
-        contents[f"{inspection.number}.png"] = image
+    if picture and inspection.evidence:
+        contents[f"{inspection.number}.png"] = inspection.picture()
     return write_pictures(folder, contents)
 
 
-def inspection_page(inspection: Inspection, pictures: Sequence[View]) -> str:
-    """Return the HTML page of an inspection with views of its evidence."""
-    assert inspection.evidence is not None
-    has_source = any(isinstance(view, SourceText) for view in pictures)
-    selected = next((view for view in pictures if isinstance(view, Selections)), None)
+def _show_evidence(inspection: Inspection, evidence: Evidence) -> dict[str, Any]:
+    """Return the values of the template: the picture, and the texts of its units and segments."""
+    shown_views = views(evidence)
+    selection = next((view for view in shown_views if isinstance(view, Selections)), None)
     units = []
-    for unit, text in enumerate(inspection.evidence.texts["unit"]):
-        # A unit has the colour of the first segment for which it was selected
-        kind, segments = html_views.colour(unit), []
-        if selected:
-            segments = [(html_views.colour(n), n + 1) for n in selected.segments_of(unit)]
-            kind = segments[0][0] if segments else ""
-        units.append((text, kind, segments))
-    texts = {"summary": inspection.summary.text, **inspection.references}
-    return render_page(
-        "evidence.html",
-        **_above_texts(inspection),
-        script=static_text("drawn.js") + (static_text("source_text.js") if has_source else ""),
-        colours=html_views.FILL,
-        views=map(html_views.html_view, pictures),
-        units=units,
-        texts=list(texts.items()),
-    )
+    for unit, text in enumerate(evidence.texts["unit"]):
+        rows = np.flatnonzero(selection.counts[:, unit]) + 1 if selection else np.array([], int)
+        units.append((text, rows.tolist()))
+    values: dict[str, Any] = {}
+    if selection:
+        values = {"row": selection.row, "segments": selection.texts}
+    return values | {
+        "picture": inspection.picture(),
+        "alt": "; ".join(map(describe_view, shown_views)),
+        "units": units,
+        "texts": {"summary": inspection.summary.text, **inspection.references},
+    }
 
 
-def _above_texts(inspection: Inspection) -> dict[str, Any]:
-    """Return the values of `inspected.html`: facts, links to other examples, verdicts."""
-    links = [("previous", page) for page in inspection.pages if page < inspection.number][-1:]
-    links += [("next", page) for page in inspection.pages if page > inspection.number][:1]
+def _show_overlap(inspection: Inspection, example: Example) -> dict[str, Any]:
+    """Return the values of the template: the source, and each output sentence with the nearest source sentence."""
+    output, references = inspection.summary.text, inspection.references
+    source, sentences = list(example.sentences()), split_summary(output)
+    # Words are marked by who shares them with the output
+    shared = shared_by(output, " ".join(source), " ".join(references.values()))
+    nearest = []
+    for text, best in zip(sentences, nearest_sentences(sentences, source), strict=True):
+        nearest.append((mark_words(text, shared), *best))
+    texts = {"output": output, **references}
     return {
-        "title": f"longsumbench: {inspection.title}",
-        "inspection": inspection,
-        "no_texts": NO_TEXTS,
-        "facts": _facts_of(inspection),
-        "links": links,
-        "verdicts": inspection.judged,
+        "documents": example.documents,
+        "source": [mark_words(text, shared) for text in source],
+        "nearest": nearest,
+        "texts": {heading: mark_words(text, shared) for heading, text in texts.items()},
     }
 
 
@@ -293,31 +309,6 @@ def inspect(
         DataError: a file of the run is missing or damaged.
     """
     return inspect_example(run, str(example), Results.at(results_dir))
-
-
-def overlap_page(inspection: Inspection) -> str:
-    """Return the HTML page of an example without evidence."""
-    output, example = inspection.summary.text, inspection.example
-    values = _above_texts(inspection)
-    if example is not None:
-        source, sentences = list(example.sentences()), split_summary(output)
-        references = inspection.references
-        # Words are marked by who shares them with the output
-        shared = shared_by(output, " ".join(source), " ".join(references.values()))
-        # Links lead from an output sentence to the nearest source sentence, and back
-        numbers: dict[int | None, list[int]] = {}  # source sentence → output sentences
-        nearest = []
-        for text, best in zip(sentences, nearest_sentences(sentences, source), strict=True):
-            nearest.append((mark_words(text, shared), *best))
-            numbers.setdefault(best[0], []).append(len(nearest))
-        texts = {"output": output, **references}
-        values |= {
-            "source": [mark_words(text, shared) for text in source],
-            "found_by": numbers,
-            "nearest": nearest,
-            "texts": [(heading, mark_words(text, shared)) for heading, text in texts.items()],
-        }
-    return render_page("overlap.html", **values, script="")
 
 
 def nearest_sentences(
