@@ -28,6 +28,7 @@ _SELECTION_AXES = [("segment", "unit"), ("request", "unit")]
 _MARK_AXES = [*((axis, "source_token") for axis in _TEXT_OF_STEPS), ("source_token",)]
 WINDOW_AXES = ("layer", "head", "source_token", WINDOW_AXIS)
 RELATION_AXES = ("layer", "head", "unit", ATTENDED_AXIS)
+_ORDER = [*_WEIGHT_AXES, *_SELECTION_AXES, RELATION_AXES, *_MARK_AXES, WINDOW_AXES]
 
 
 def _average(values: NDArray[np.float64], axis: int) -> NDArray[np.float64]:
@@ -151,40 +152,43 @@ View = Weights | Selections | Relations | TokenMarks | TokenWindows | Plane
 
 
 def views(evidence: Evidence) -> list[View]:
-    """Return the views of evidence: weights, selections, relations, marks, windows, then planes, each sorted by name."""
-    weights: list[View] = []
-    relations: list[View] = []
-    marks: list[TokenMarks] = []
-    windows: list[View] = []
-    selection_arrays: dict[str, NDArray[Any]] = {}
-    other_arrays: dict[str, NDArray[Any]] = {}
-    for name in sorted(evidence.arrays):
-        array, axes = np.asarray(evidence.arrays[name]), evidence.axes[name]
-        if array.size and axes in _WEIGHT_AXES:
-            weights.append(_view_weights(name, array, evidence))
-        elif array.size and axes in _SELECTION_AXES:
+    """Return the views of evidence in the order of this module, those with the same axes sorted by name."""
+    arrays = {name: np.asarray(array) for name, array in evidence.arrays.items()}
+    selection_arrays = {}
+    for name, array in arrays.items():
+        if array.size and evidence.axes[name] in _SELECTION_AXES:
             selection_arrays[name] = array
-        elif array.size and axes == RELATION_AXES and array.shape[2] == array.shape[3]:
-            relations.append(_view_relations(name, array, evidence))
-        elif array.size and axes in _MARK_AXES:
-            marks.append(_view_marks(name, array, evidence))
-        elif array.size and axes == WINDOW_AXES and array.shape[3] == 2:
-            windows.append(_view_windows(name, array, evidence))
-        else:
-            other_arrays[name] = array
     selection = _view_selection(selection_arrays, evidence)
-    if not selection:
-        other_arrays |= selection_arrays
-    marks.sort(key=lambda view: _MARK_AXES.index(evidence.axes[view.name]))
-    planes = [
-        _view_plane(name, other_arrays[name], evidence.axes[name]) for name in sorted(other_arrays)
-    ]
-    return [*weights, *([selection] if selection else []), *relations, *marks, *windows, *planes]
+    all_views: list[View] = [selection] if selection else []
+    for name, array in arrays.items():
+        if not selection or name not in selection_arrays:
+            all_views.append(_view_array(name, array, evidence))
+
+    def rank(view: View) -> tuple[int, str]:
+        axes = evidence.axes[view.name]
+        return _ORDER.index(axes) if axes in _ORDER else len(_ORDER), view.name
+
+    return sorted(all_views, key=rank)
 
 
-def _view_weights(name: str, array: NDArray[Any], evidence: Evidence) -> Weights:
-    axis = evidence.axes[name][1]
-    return Weights(name, _TEXT_OF_STEPS[axis], array.astype(np.float64), evidence.texts.get(axis))
+def _view_array(name: str, array: NDArray[Any], evidence: Evidence) -> View:
+    """Return the view of one array."""
+    axes, texts, values = evidence.axes[name], evidence.texts, array.astype(np.float64)
+    if array.size and axes in _WEIGHT_AXES:
+        return Weights(name, _TEXT_OF_STEPS[axes[1]], values, texts.get(axes[1]))
+    if array.size and axes == RELATION_AXES and array.shape[2] == array.shape[3]:
+        return _view_relations(name, values, evidence)
+    if array.size and axes in _MARK_AXES:
+        text = _TEXT_OF_STEPS.get(axes[0])
+        return TokenMarks(name, text, np.atleast_2d(values), texts.get("source_token"))
+    if array.size and axes == WINDOW_AXES and array.shape[3] == 2:
+        is_known = np.isfinite(values).all(axis=3)
+        middles, widths = np.where(is_known, np.moveaxis(values, 3, 0), np.nan)
+        return TokenWindows(name, middles, widths, *_name_layers_and_heads(array, evidence))
+    values = np.atleast_2d(values)
+    with np.errstate(invalid="ignore"):  # the mean of -inf and inf is NaN
+        means = values.mean(axis=tuple(range(values.ndim - 2))) if array.size else np.zeros((0, 0))
+    return Plane(name, axes, array.shape, means)
 
 
 def _view_selection(arrays: Mapping[str, NDArray[Any]], evidence: Evidence) -> Selections | None:
@@ -205,14 +209,14 @@ def _view_selection(arrays: Mapping[str, NDArray[Any]], evidence: Evidence) -> S
     )
 
 
-def _view_relations(name: str, array: NDArray[Any], evidence: Evidence) -> Relations:
+def _view_relations(name: str, values: NDArray[np.float64], evidence: Evidence) -> Relations:
     """Return the view of a square array, without units that have no text and no attention."""
-    values = array.astype(np.float64)
     has_text = np.array([bool(text.strip()) for text in evidence.texts["unit"]])
     visible = has_text | (np.nan_to_num(values[:, :, has_text]) != 0).any(axis=(0, 1, 2))
     units = np.flatnonzero(visible if has_text.any() else ~has_text)
-    values = values[:, :, units][..., units]
-    return Relations(name, values, tuple(units.tolist()), *_name_layers_and_heads(array, evidence))
+    visible_values = values[:, :, units][..., units]
+    names = _name_layers_and_heads(values, evidence)
+    return Relations(name, visible_values, tuple(units.tolist()), *names)
 
 
 def _name_layers_and_heads(array: NDArray[Any], evidence: Evidence) -> list[tuple[str, ...]]:
@@ -222,23 +226,3 @@ def _name_layers_and_heads(array: NDArray[Any], evidence: Evidence) -> list[tupl
         numbered = tuple(f"{axis} {number + 1}" for number in range(size))
         names.append(evidence.texts.get(axis) or numbered)
     return names
-
-
-def _view_marks(name: str, array: NDArray[Any], evidence: Evidence) -> TokenMarks:
-    text = _TEXT_OF_STEPS.get(evidence.axes[name][0])
-    values = np.atleast_2d(array.astype(np.float64))
-    return TokenMarks(name, text, values, evidence.texts.get("source_token"))
-
-
-def _view_windows(name: str, array: NDArray[Any], evidence: Evidence) -> TokenWindows:
-    is_known = np.isfinite(array).all(axis=3)
-    middles, widths = np.where(is_known, np.moveaxis(array.astype(np.float64), 3, 0), np.nan)
-    return TokenWindows(name, middles, widths, *_name_layers_and_heads(array, evidence))
-
-
-def _view_plane(name: str, array: NDArray[Any], axes: tuple[str, ...]) -> Plane:
-    values = np.atleast_2d(array.astype(np.float64))
-    if values.size:
-        with np.errstate(invalid="ignore"):  # the mean of -inf and inf is NaN
-            values = values.mean(axis=tuple(range(values.ndim - 2)))
-    return Plane(name, axes, array.shape, values if values.size else np.zeros((0, 0)))
