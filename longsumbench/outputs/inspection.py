@@ -16,6 +16,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import pandas as pd
 
 from longsumbench.arguments import public_function
 from longsumbench.core import Evidence, Example, Summary, Verdicts, count_words, describe_reading
@@ -23,7 +24,7 @@ from longsumbench.errors import UsageError, did_you_mean
 from longsumbench.formatting import format_count
 from longsumbench.leaderboards.comparability import ROUGE_HEADINGS, heading_of
 from longsumbench.leaderboards.seed_groups import unit_factor
-from longsumbench.metrics.aggregate import PERCENT, read_score_table
+from longsumbench.metrics.aggregate import PERCENT, read_scores
 from longsumbench.rouge.all_pairs import number_words, rouge_n
 from longsumbench.runs.evidence import kept_places, num_wanted, read_evidence, read_kept_inputs
 from longsumbench.runs.predictions import read_summaries
@@ -95,7 +96,7 @@ class Inspection:
 
     def render(self) -> str:
         """Return the example for the terminal: the beginning of its source, other texts, scores, what was read."""
-        facts = _facts_of(self)
+        facts = _describe_facts(self)
         query, source = None, NO_TEXTS
         if self.example:
             query = self.example.query
@@ -124,7 +125,7 @@ class Inspection:
         values: dict[str, Any] = {
             "inspection": self,
             "no_texts": NO_TEXTS,
-            "facts": _facts_of(self),
+            "facts": _describe_facts(self),
             "links": links,
             "texts": {"output": self.summary.text, **self.references},
             **dict.fromkeys(("picture", "segments", "units", "documents", "nearest"), ()),
@@ -164,18 +165,17 @@ def inspect_example(run: str | Path | RunRecord, example: str, results: Results)
     ranking, ranked_by = {}, record.evaluation.ranked_by
     if ranked_by not in ROUGE_HEADINGS and math.isfinite(row.get(ranked_by, math.nan)):
         ranking[heading_of(ranked_by)] = unit_factor(record, ranked_by) * row[ranked_by]
-    evidence = read_evidence(folder / "evidence", number)[1] if number in places else None
-    reason = "" if evidence else _why_none(number, places, record)
+    has_evidence = number in places
     # The texts may be gone, or read again with other examples
     has_texts = split is not None and summary.id in split.ids
     return Inspection(
         record,
         number,
         summary,
-        evidence,
+        read_evidence(folder / "evidence", number)[1] if has_evidence else None,
         scores,
         example=split[split.ids.index(summary.id)] if split and has_texts else None,
-        no_evidence=reason,
+        no_evidence="" if has_evidence else _explain_no_evidence(number, places, record),
         input_text=read_kept_inputs(folder / "inputs.jsonl").get(summary.id),
         verdicts=read_verdicts(folder),
         ranking_score=ranking,
@@ -192,7 +192,7 @@ def _find_example(name: str, ids: Sequence[str], record: RunRecord) -> int:
     raise UsageError(f"{run_label(record)} summarized no example '{name}'{suggestion}; {places}")
 
 
-def _why_none(number: int, places: set[int], record: RunRecord) -> str:
+def _explain_no_evidence(number: int, places: set[int], record: RunRecord) -> str:
     if record.imported:
         return f"{run_label(record)} has no evidence: its outputs were written outside the suite"
     # The advice is the run's own command, which can be copied
@@ -208,11 +208,8 @@ def _why_none(number: int, places: set[int], record: RunRecord) -> str:
 
 def _read_row(path: Path, name: str) -> dict[str, float]:
     """Return column → score of an example; empty if the file does not exist, or has no row of it."""
-    scores = read_score_table(path) if path.is_file() else None
-    if scores is None or name not in scores.index:
-        return {}
-    place = list(scores.index).index(name)
-    return {column: float(values[place]) for column, values in scores.columns.items()}
+    scores = read_scores(path) if path.is_file() else pd.DataFrame()
+    return {} if name not in scores.index else scores.loc[name].to_dict()
 
 
 def inspection_folder(results: Results, record: RunRecord) -> Path:
@@ -232,13 +229,12 @@ def _show_evidence(inspection: Inspection, evidence: Evidence) -> dict[str, Any]
     """Return the values of the template: the picture, and the texts of its units and segments."""
     shown_views = views(evidence)
     selection = next((view for view in shown_views if isinstance(view, Selections)), None)
-    units = []
-    for unit, text in enumerate(evidence.texts["unit"]):
-        rows = np.flatnonzero(selection.counts[:, unit]) + 1 if selection else np.array([], int)
-        units.append((text, rows.tolist()))
+    units = [(text, list[int]()) for text in evidence.texts["unit"]]
     values: dict[str, Any] = {}
     if selection:
         values = {"row": selection.row, "segments": selection.texts}
+        for row, unit in np.argwhere(selection.counts).tolist():
+            units[unit][1].append(row + 1)
     return values | {
         "picture": inspection.picture(),
         "alt": "; ".join(map(describe_view, shown_views)),
@@ -265,7 +261,7 @@ def _show_overlap(inspection: Inspection, example: Example) -> dict[str, Any]:
     }
 
 
-def _facts_of(inspection: Inspection) -> dict[str, str | None]:
+def _describe_facts(inspection: Inspection) -> dict[str, str | None]:
     """Return heading → fact about the run and the example; None or empty where there is none."""
     record, summary, example = inspection.record, inspection.summary, inspection.example
     scores = {**inspection.scores, **inspection.ranking_score}
