@@ -21,7 +21,7 @@ from longsumbench.papers.paper_tables import find_paper_table
 from longsumbench.papers.write import page_title, summarize_outcomes
 from longsumbench.runs.record import RunRecord, output_problems, source_seen, split_variant
 from longsumbench.site.scatter import SCATTER_HEIGHT, SCATTER_WIDTH, plot_against_cost
-from longsumbench.site.shown_tables import BY_PLACE, ShownBlock, axis_ticks
+from longsumbench.site.shown_tables import ShownBlock, axis_ticks
 from longsumbench.sweeps.state import (
     ENDED,
     PointState,
@@ -153,7 +153,6 @@ class RunPage(DatasetPage):
 
     template: ClassVar = "run"
     sections: ClassVar = ("model", *SECTIONS)
-    by_place: ClassVar = BY_PLACE
     run: RunRecord
     inspections: Sequence[str]
     place: Sequence[str]
