@@ -23,7 +23,6 @@ from longsumbench.runs.record import RunRecord, output_problems, source_seen, sp
 from longsumbench.site.scatter import SCATTER_HEIGHT, SCATTER_WIDTH, plot_against_cost
 from longsumbench.site.shown_tables import ShownBlock, axis_ticks
 from longsumbench.sweeps.state import (
-    ENDED,
     PointState,
     Sweep,
     SweepStart,
@@ -194,7 +193,6 @@ class SweepsPage(SitePage):
     """All sweeps of the results folder."""
 
     template: ClassVar = "sweeps"
-    ended: ClassVar = ENDED
     sweeps: Sequence[ShownSweep]
 
     describe_point = staticmethod(describe_point)

@@ -8,11 +8,8 @@ from pathlib import Path
 import pytest
 from support.pages import CHROMIUM, opened, shown
 from support.requirements import CHROMIUM_PROGRAM
-from support.run_records import changed, measured
-from support.stored_runs import small_results, store
-from support.swept_runs import baseline, trained
+from support.stored_runs import small_results
 
-from longsumbench.metrics.output_facts import OutputFacts
 from longsumbench.runs.results import Results
 from longsumbench.site.build import write_site
 from longsumbench.site.pages import page_name
@@ -95,37 +92,6 @@ def test_filter_and_columns(folder: Path) -> None:
     page = folder / "arxiv" / "index.html"
     expected = [["seal"], "1 of 4 rows", [False, 4], [True, 7], 4]
     assert answer(page, script, "--window-size=1600,900") == expected
-
-
-def test_a_table_leaves_out_columns_until_it_fits(tmp_path: Path) -> None:
-    """With planted facts, nine scores and all costs, the table fits 1,280 px with its scores, and 500 px with one."""
-    means = {
-        f"fact_recall{kind}": 91.2
-        for kind in ("", "_single", "_relayed", "_silent_same", "_silent_other")
-    }
-    facts = OutputFacts(9, 9, 9, 0, words=61.0, reference_words=60.0)
-    for seed in range(1, 6):
-        run = trained(
-            "hierarchical_transformer",
-            30 + seed,
-            seed,
-            measures=measured(means, 47.8, 47.8),
-            outputs=facts,
-        )
-        store(tmp_path, changed(run, variant="paragraph_positions=true", ranked_by="fact_recall"))
-    store(
-        tmp_path,
-        changed(baseline("lead", 20), measures=measured(means, 1.0, 1.0), ranked_by="fact_recall"),
-    )
-    page = write_site(Results(tmp_path), tmp_path / "site").parent / "arxiv" / "index.html"
-    script = """
-      const place = document.querySelector(".scroll");
-      const off = all("input[type=checkbox]").filter(box => !box.checked).map(box => box.value);
-      return [place.scrollWidth <= place.clientWidth, head("table-1", "R-Lsum").hidden, off.includes("cost")];
-    """
-    assert answer(page, script, "--window-size=1280,900") == [True, False, True]
-    assert answer(page, script, "--window-size=2560,900") == [True, False, False]
-    assert answer(page, script, "--window-size=500,900") == [True, True, True]
 
 
 @pytest.mark.parametrize(

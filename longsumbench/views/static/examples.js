@@ -117,10 +117,8 @@ const showRows = () => {
     const current = place === state.example, id = index.ids[place];
     const link = make("a", { id: `example-${place}`, href: address(place), title: id,
       tabindex: current ? 0 : -1, "aria-current": current && "true" }, id);
-    const row = make("tr", {}, make("td", { class: "l" }, link), ...shown.map(({ key, value, show }) => {
-      const number = value(place), way = key === "difference" && number !== null && Math.sign(number);
-      return make("td", { class: way ? (way > 0 ? "up" : "down") : false }, show(number));
-    }));
+    const cells = shown.map(({ value, show }) => make("td", {}, show(value(place))));
+    const row = make("tr", {}, make("td", { class: "l" }, link), ...cells);
     row.onclick = event => { if (event.target !== link) go({ example: place }); };
     return row;
   }));

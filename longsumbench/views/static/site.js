@@ -1,4 +1,3 @@
-"use strict";
 {
 // "38.6 ±1.1", "1,234", "7.5 min", "12 %" → a number to sort by; text as it is
 const units = { min: 60, h: 3600 };
@@ -35,15 +34,6 @@ const update = tools => {
     for (const row of [table.tHead.rows[0], ...rows]) row.cells[place].hidden = off.includes(head.dataset.kind);
   });
 };
-// Leave out kinds of columns, the last first, until a table is no wider than its place; the score that ranks stays.
-const fit = tools => {
-  const place = document.getElementById(tools.dataset.table).parentElement;
-  for (const box of [...tools.querySelectorAll("input[type=checkbox]:checked")].reverse()) {
-    if (place.scrollWidth <= place.clientWidth) return;
-    box.checked = false;
-    update(tools);
-  }
-};
 const prepare = () => {
   for (const table of document.querySelectorAll("table.sorts")) {
     [...table.tHead.rows[0].cells].forEach((head, place) => {
@@ -59,7 +49,6 @@ const prepare = () => {
     tools.hidden = false;
     tools.addEventListener("input", () => update(tools));
     update(tools);
-    fit(tools);
   }
 };
 document.addEventListener("DOMContentLoaded", prepare);
