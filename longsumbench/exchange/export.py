@@ -2,6 +2,7 @@
 
 import hashlib
 import json
+import math
 import re
 import uuid
 from collections.abc import Iterator, Sequence
@@ -21,9 +22,9 @@ from longsumbench.files import write_atomically
 from longsumbench.formatting import format_count
 from longsumbench.leaderboards import comparability
 from longsumbench.leaderboards.table import find_datasets, read_table
+from longsumbench.metrics.aggregate import Estimate
 from longsumbench.runs.record import SHORT_ID, RunRecord
 from longsumbench.runs.results import Results
-from longsumbench.views.html import render_part
 from longsumbench.views.leaderboard import TableView
 
 
@@ -76,23 +77,111 @@ def _log_file(record: RunRecord) -> tuple[str, str]:
 
 def evaluation_log(record: RunRecord) -> dict[str, Any]:
     """Return a run as a log of Every Eval Ever (eval.schema.json 0.3.0), where shares are 0–1."""
+    finished = f"{datetime.fromisoformat(record.finished).timestamp():.0f}"
+    model = _describe_model(record)
+    details = {"command": shared_command(record), "run": record.run_id}
+    if record.imported:
+        details = {"outputs": record.imported.origin or record.imported.file, **details}
+    is_ours = not (record.imported or record.zero_shot)
+    results = [_describe_result(record, *item) for item in shared_numbers(record).items()]
+    return {
+        "schema_version": "0.3.0",
+        "evaluation_id": f"longsumbench.{record.key.dataset}.{record.run_id}/{model['id']}/{finished}",
+        "evaluation_timestamp": record.finished,
+        "retrieved_timestamp": finished,
+        "source_metadata": {
+            "source_name": "longsumbench",
+            "source_type": "evaluation_run",
+            "source_organization_name": "unknown",
+            "evaluator_relationship": "first_party" if is_ours else "third_party",
+            "additional_details": details,
+        },
+        "eval_library": {"name": "longsumbench", "version": record.environment.longsumbench},
+        "model_info": model,
+        "evaluation_results": results,
+    }
+
+
+def _describe_model(record: RunRecord) -> dict[str, Any]:
     checkpoint = record.system.checkpoint or ""
-    on_hub = HUB_NAME.fullmatch(checkpoint)
-    model = f"longsumbench/{_file_name(record.key.model)}"
+    on_hub, served = bool(HUB_NAME.fullmatch(checkpoint)), record.system.engine == "api"
+    own_name = f"longsumbench/{_file_name(record.key.model)}"
+    deployment = "externally_managed" if served else "self_deployed"
+    details = {
+        "deployment_type": "unknown" if record.imported else deployment,
+        "model_availability": "open_weights" if on_hub and not served else "unknown",
+    }
+    if checkpoint:
+        details |= {"checkpoint": checkpoint, "revision": record.system.revision or "unknown"}
+    if record.key.seed is not None:
+        details["seed"] = f"{record.key.seed}"
+    return {
+        "name": record.key.model,
+        "id": checkpoint if record.zero_shot and on_hub else own_name,
+        "additional_details": {**details, "variant": record.variant},
+    }
+
+
+def _describe_texts(record: RunRecord) -> dict[str, Any]:
+    repository, revision = hub_texts(record) or (None, "unknown")
+    source: dict[str, Any] = {"source_type": "other"}
+    if repository:
+        size = record.evaluation.n
+        source = {"source_type": "hf_dataset", "hf_repo": repository, "samples_number": size}
+    elif record.texts.homepage:
+        source = {"source_type": "url", "url": [record.texts.homepage]}
+    details = {
+        "split": record.key.split,
+        "fingerprint": record.key.fingerprint,
+        "revision": revision,
+        "licence": record.texts.licence or "unknown",
+    }
+    return {"dataset_name": record.key.dataset, **source, "additional_details": details}
+
+
+def _describe_result(record: RunRecord, name: str, number: Estimate) -> dict[str, Any]:
+    """Return a score of a run with its interval, how it was computed, and the settings of the run."""
+    score: dict[str, Any] = {"score": number.mean / 100}
+    uncertainty: dict[str, Any] = {}
+    if not math.isnan(number.low):
+        uncertainty["confidence_interval"] = {
+            "lower": number.low / 100,
+            "upper": number.high / 100,
+            "confidence_level": 0.95,
+            "method": "bootstrap over examples",
+        }
+    if rouge := record.evaluation.scores.get(name):
+        metric_id, metric_name = name.replace("rouge", "rouge-").lower(), f"{name} F1"
+        score["details"] = {"precision": f"{rouge.p / 100}", "recall": f"{rouge.r / 100}"}
+        uncertainty["num_samples"] = record.evaluation.n
+    else:
+        metric_id, metric_name = f"longsumbench.{name}", name
+        uncertainty["num_samples"] = record.evaluation.measures[name].n
+    generation: dict[str, Any] = {}
+    if not record.imported:
+        decode = record.config.decode
+        generation["generation_args"] = {"temperature": decode.temperature, "top_p": decode.top_p}
     settings = comparability.settings_of(record)
-    text = render_part(
-        "every_eval_ever.json",
-        record=record,
-        model=checkpoint if record.zero_shot and on_hub else model,
-        on_hub=on_hub,
-        finished=f"{datetime.fromisoformat(record.finished).timestamp():.0f}",
-        numbers=shared_numbers(record),
-        texts=hub_texts(record),
-        command=shared_command(record),
-        settings={name: without_folders(value) for name, value in settings.items()},
-    )
-    log: dict[str, Any] = json.loads(text)
-    return log
+    generation["additional_details"] = {
+        key: without_folders(value) for key, value in sorted(settings.items())
+    }
+    return {
+        "evaluation_result_id": f"{record.run_id}/{name}",
+        "evaluation_name": f"longsumbench.{record.key.dataset}",
+        "source_data": _describe_texts(record),
+        "metric_config": {
+            "metric_id": metric_id,
+            "metric_name": metric_name,
+            "metric_unit": "proportion",
+            "lower_is_better": False,
+            "score_type": "continuous",
+            "min_score": 0,
+            "max_score": 1,
+            "additional_details": {"signature": record.evaluation.signature},
+        },
+        "score_details": {**score, "uncertainty": uncertainty},
+        "generation_config": generation,
+    }
 
 
 def _file_name(name: str) -> str:

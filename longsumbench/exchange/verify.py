@@ -46,7 +46,6 @@ from longsumbench.modeling.neural_config import NeuralConfig
 from longsumbench.outputs.files import first_ids
 from longsumbench.outputs.import_outputs import (
     ImportedConfig,
-    OutputsToImport,
     only_summarized,
 )
 from longsumbench.rouge.scorer import ROUGE_TYPES
@@ -267,8 +266,9 @@ def _expected_record(
         _log.warning(f"{record.label}: settings not checked, because this system is not installed")
         return expected
     if is_import:
-        outputs = OutputsToImport(Path(), record.key.model, record.variant, record.key.seed)
-        config.model = ImportedConfig.of(outputs)
+        config.model = ImportedConfig(
+            record.key.model, variant=record.variant, seed=record.key.seed
+        )
         imported = record.imported or ImportedOutputs("", "")
         expected = replace(expected, imported=imported, costs=RunCosts())
     else:

@@ -8,9 +8,9 @@ The run is made as any other.
 
 import logging
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import InitVar, dataclass, replace
 from pathlib import Path
-from typing import Any, Self
+from typing import Any
 from urllib.parse import unquote
 
 from longsumbench import core
@@ -65,25 +65,22 @@ class ImportedConfig(core.SystemConfig):
 
     name: str
     imported: bool = True
+    # labels of the outputs, which are no settings
+    variant: InitVar[str] = ""
+    seed: InitVar[int | None] = None
 
-    def __post_init__(self) -> None:
-        self.variant, self.seeded = "", False  # labels of the outputs, which `of` sets
-
-    @classmethod
-    def of(cls, outputs: OutputsToImport) -> Self:
-        """Return the configuration of the system that wrote some outputs."""
-        config = cls(outputs.model)
-        config.variant, config.seeded = outputs.variant, outputs.seed is not None
-        return config
+    def __post_init__(self, variant: str, seed: int | None) -> None:
+        self.labels = {"variant": variant}
+        self.has_seed = seed is not None
 
     @property
     def decided_by(self) -> frozenset[str]:
         """The seed, if the outputs have one."""
-        return frozenset({"seed"} if self.seeded else ())
+        return frozenset({"seed"} if self.has_seed else ())
 
     def identity(self) -> dict[str, Any]:
         """Return the labels that were given; a run's key also has a hash of the outputs."""
-        return {"imported": self.name, "variant": self.variant}
+        return {"imported": self.name, **self.labels}
 
 
 class ImportedSystem(core.System):
@@ -127,29 +124,27 @@ def match_outputs(
     by_id = dict(zip(by_id, remove_control_codes(by_id.items()), strict=True))
     # Both kinds of unknown ids are named in one line
     ids, problems = set(split.ids), []
+    known = [name for name in split.ids if name in by_id]
     unknown = [name for name in by_id if name not in ids]
     missing = [name for name in split.ids if name not in by_id]
     if unknown:
         count = format_count(len(unknown), "output")
         problems.append(f"{count} with an unknown id (ids {first_ids(unknown)})")
     if missing:
-        count = f"{len(missing):,} of {format_count(len(ids), 'example')}"
+        count = f"{len(missing):,} of {format_count(len(split.ids), 'example')}"
         problems.append(f"no output for {count} (ids {first_ids(missing)})")
     problem = " and ".join(problems)
-    if problem and (not outputs.intersect or len(missing) == len(ids)):
-        num_others = len(ids) - len(missing)
-        others = f", or import the {num_others:,} others by --intersect" if num_others else ""
+    if problem and not (outputs.intersect and known):
+        others = f", or import the {len(known):,} others by --intersect" if known else ""
         advice = _other_split(unknown, texts, settings.split) or f"correct the ids{others}"
         raise DataError(f"{problem} in {split_name}; {advice}", outputs.path)
     if problem:
         own_block = "; other examples, so it is in a separate block" if missing else ""
         _log.warning(f"left out: {problem} in {split_name}{own_block}")
     summaries = []
-    for name in split.ids:
-        if name in by_id:
-            text = by_id[name]
-            text = text if isinstance(text, str) else "\n".join(text)
-            summaries.append(core.Summary(name, text))
+    for name in known:
+        text = by_id[name]
+        summaries.append(core.Summary(name, text if isinstance(text, str) else "\n".join(text)))
     if empty := sum(not summary.text.strip() for summary in summaries):
         _log.warning(f"empty outputs, which score 0: {empty:,} of {len(summaries):,}")
     return summaries
@@ -215,27 +210,21 @@ def import_outputs(
     else:
         texts = given_outputs(outputs)
     request = OutputsToImport(path.expanduser(), model, variant, seed, origin, intersect, texts)
-    name, words = "", []
-    for word in format_overrides({"dataset": dataset, **settings}):
-        if word.startswith("dataset="):
-            name = word.removeprefix("dataset=")
-        else:
-            words.append(word)
-    if not name:
+    words = format_overrides({"dataset": dataset, **settings})
+    names = [word for word in words if word.startswith("dataset=")]
+    if not names:
         raise UsageError("dataset= has no name: dataset={'name': 'jsonl', 'path': 'my_texts'}")
+    words.remove(names[0])
+    name = names[0].removeprefix("dataset=")
+    command = ["longsumbench", "import", str(path)]
     flags: dict[str, Any] = {"--model": model, "--dataset": name, "--split": split}
     flags |= {"--variant": variant, "--seed": seed, "--from": origin}
-    command = _import_command(path, flags, intersect)
-    return run_import(request, plan_import(request, name, split, words), (*command, *words))
-
-
-def _import_command(path: Path, flags: Mapping[str, Any], intersect: bool) -> list[str]:
-    """Return the command that does the same, for the record."""
-    command = ["longsumbench", "import", str(path)]
     for flag, value in flags.items():
         if value not in (None, ""):
             command += [flag, f"{value}"]
-    return [*command, "--intersect"] if intersect else command
+    if intersect:
+        command.append("--intersect")
+    return run_import(request, plan_import(request, name, split, words), (*command, *words))
 
 
 def plan_import(
@@ -273,7 +262,8 @@ def plan_import(
     overrides += [] if outputs.seed is None else [f"seed={outputs.seed}"]
     # Planned as a run of Lead, which needs nothing; its system is replaced
     (point,) = plan(["model=lead", f"dataset={dataset}", *overrides, *words], probe=True)
-    return replace(point, config=replace(point.config, model=ImportedConfig.of(outputs)))
+    model = ImportedConfig(outputs.model, variant=outputs.variant, seed=outputs.seed)
+    return replace(point, config=replace(point.config, model=model))
 
 
 def run_import(

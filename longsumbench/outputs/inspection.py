@@ -1,11 +1,11 @@
 """`longsumbench inspect`: shows one summary of a finished run with its evidence, or with its source.
 
     command line → the run's record and files → Inspection: the summary, its evidence, scores and texts
-    Inspection --inspection_page--> HTML: facts about the run, a section for each view, the texts, the units
-               --overlap_page--> HTML without evidence: each output sentence with the nearest source sentence; the texts
+    Inspection --page--> HTML: facts about the run, and the picture of the evidence with the units and texts;
+                         without evidence, each output sentence with the nearest source sentence, and the texts
                --write_inspection--> <n>.html and, if asked for, <n>.png
 
-Outputs of systems are escaped. The page allows the browser to run only the page's script.
+Outputs of systems are escaped. The page has no script.
 """
 
 import math
@@ -15,13 +15,16 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+import pandas as pd
+
 from longsumbench.arguments import public_function
 from longsumbench.core import Evidence, Example, Summary, Verdicts, count_words, describe_reading
 from longsumbench.errors import UsageError, did_you_mean
 from longsumbench.formatting import format_count
 from longsumbench.leaderboards.comparability import ROUGE_HEADINGS, heading_of
 from longsumbench.leaderboards.seed_groups import unit_factor
-from longsumbench.metrics.aggregate import PERCENT, read_score_table
+from longsumbench.metrics.aggregate import PERCENT, read_scores
 from longsumbench.rouge.all_pairs import number_words, rouge_n
 from longsumbench.runs.evidence import kept_places, num_wanted, read_evidence, read_kept_inputs
 from longsumbench.runs.predictions import read_summaries
@@ -35,11 +38,10 @@ from longsumbench.runs.record import (
 from longsumbench.runs.results import Results, split_read_by
 from longsumbench.runs.verdicts import JudgedSentence, judged_lists, read_verdicts
 from longsumbench.sentences import split_summary
-from longsumbench.views.evidence import html_views
-from longsumbench.views.evidence.array_views import Selections, SourceText, View, views
-from longsumbench.views.evidence.picture import draw_views
+from longsumbench.views.evidence.array_views import Selections, views
+from longsumbench.views.evidence.picture import describe_view, draw_views
 from longsumbench.views.figures import write_pictures
-from longsumbench.views.html import headed_references, render_page, static_text
+from longsumbench.views.html import headed_references, render_page
 from longsumbench.views.marked_words import mark_words, shared_by, word_stems
 from longsumbench.views.tables import Block, terminal
 
@@ -94,7 +96,7 @@ class Inspection:
 
     def render(self) -> str:
         """Return the example for the terminal: the beginning of its source, other texts, scores, what was read."""
-        facts = _facts_of(self)
+        facts = _describe_facts(self)
         query, source = None, NO_TEXTS
         if self.example:
             query = self.example.query
@@ -118,7 +120,25 @@ class Inspection:
 
     def page(self) -> str:
         """Return the HTML page: the evidence, or what the output shares with the source."""
-        return inspection_page(self, views(self.evidence)) if self.evidence else overlap_page(self)
+        links = [("previous", page) for page in self.pages if page < self.number][-1:]
+        links += [("next", page) for page in self.pages if page > self.number][:1]
+        values: dict[str, Any] = {
+            "inspection": self,
+            "no_texts": NO_TEXTS,
+            "facts": _describe_facts(self),
+            "links": links,
+            "texts": {"output": self.summary.text, **self.references},
+            **dict.fromkeys(("picture", "segments", "units", "documents", "nearest"), ()),
+        }
+        if self.evidence:
+            values |= _show_evidence(self, self.evidence)
+        elif self.example:
+            values |= _show_overlap(self, self.example)
+        return render_page("inspection.html", **values)
+
+    def picture(self) -> bytes:
+        """Return the views of the evidence as PNG; empty without evidence."""
+        return draw_views(self.title, views(self.evidence)) if self.evidence else b""
 
 
 def inspect_example(run: str | Path | RunRecord, example: str, results: Results) -> Inspection:
@@ -145,18 +165,17 @@ def inspect_example(run: str | Path | RunRecord, example: str, results: Results)
     ranking, ranked_by = {}, record.evaluation.ranked_by
     if ranked_by not in ROUGE_HEADINGS and math.isfinite(row.get(ranked_by, math.nan)):
         ranking[heading_of(ranked_by)] = unit_factor(record, ranked_by) * row[ranked_by]
-    evidence = read_evidence(folder / "evidence", number)[1] if number in places else None
-    reason = "" if evidence else _why_none(number, places, record)
+    has_evidence = number in places
     # The texts may be gone, or read again with other examples
     has_texts = split is not None and summary.id in split.ids
     return Inspection(
         record,
         number,
         summary,
-        evidence,
+        read_evidence(folder / "evidence", number)[1] if has_evidence else None,
         scores,
         example=split[split.ids.index(summary.id)] if split and has_texts else None,
-        no_evidence=reason,
+        no_evidence="" if has_evidence else _explain_no_evidence(number, places, record),
         input_text=read_kept_inputs(folder / "inputs.jsonl").get(summary.id),
         verdicts=read_verdicts(folder),
         ranking_score=ranking,
@@ -173,7 +192,7 @@ def _find_example(name: str, ids: Sequence[str], record: RunRecord) -> int:
     raise UsageError(f"{run_label(record)} summarized no example '{name}'{suggestion}; {places}")
 
 
-def _why_none(number: int, places: set[int], record: RunRecord) -> str:
+def _explain_no_evidence(number: int, places: set[int], record: RunRecord) -> str:
     if record.imported:
         return f"{run_label(record)} has no evidence: its outputs were written outside the suite"
     # The advice is the run's own command, which can be copied
@@ -189,11 +208,8 @@ def _why_none(number: int, places: set[int], record: RunRecord) -> str:
 
 def _read_row(path: Path, name: str) -> dict[str, float]:
     """Return column → score of an example; empty if the file does not exist, or has no row of it."""
-    scores = read_score_table(path) if path.is_file() else None
-    if scores is None or name not in scores.index:
-        return {}
-    place = list(scores.index).index(name)
-    return {column: float(values[place]) for column, values in scores.columns.items()}
+    scores = read_scores(path) if path.is_file() else pd.DataFrame()
+    return {} if name not in scores.index else scores.loc[name].to_dict()
 
 
 def inspection_folder(results: Results, record: RunRecord) -> Path:
@@ -204,52 +220,48 @@ def inspection_folder(results: Results, record: RunRecord) -> Path:
 def write_inspection(inspection: Inspection, folder: Path, picture: bool = False) -> list[Path]:
     """Write the page of an example and, with `picture` and evidence, the views as PNG; return the paths."""
     contents: dict[str, str | bytes] = {f"{inspection.number}.html": inspection.page()}
-    if picture and inspection.evidence is not None:
-        image = draw_views(inspection.title, views(inspection.evidence))
-        contents[f"{inspection.number}.png"] = image
+    if picture and inspection.evidence:
+        contents[f"{inspection.number}.png"] = inspection.picture()
     return write_pictures(folder, contents)
 
 
-def inspection_page(inspection: Inspection, pictures: Sequence[View]) -> str:
-    """Return the HTML page of an inspection with views of its evidence."""
-    assert inspection.evidence is not None
-    has_source = any(isinstance(view, SourceText) for view in pictures)
-    selected = next((view for view in pictures if isinstance(view, Selections)), None)
-    units = []
-    for unit, text in enumerate(inspection.evidence.texts["unit"]):
-        # A unit has the colour of the first segment for which it was selected
-        kind, segments = html_views.colour(unit), []
-        if selected:
-            segments = [(html_views.colour(n), n + 1) for n in selected.segments_of(unit)]
-            kind = segments[0][0] if segments else ""
-        units.append((text, kind, segments))
-    texts = {"summary": inspection.summary.text, **inspection.references}
-    return render_page(
-        "evidence.html",
-        **_above_texts(inspection),
-        script=static_text("drawn.js") + (static_text("source_text.js") if has_source else ""),
-        colours=html_views.FILL,
-        views=map(html_views.html_view, pictures),
-        units=units,
-        texts=list(texts.items()),
-    )
-
-
-def _above_texts(inspection: Inspection) -> dict[str, Any]:
-    """Return the values of `inspected.html`: facts, links to other examples, verdicts."""
-    links = [("previous", page) for page in inspection.pages if page < inspection.number][-1:]
-    links += [("next", page) for page in inspection.pages if page > inspection.number][:1]
-    return {
-        "title": f"longsumbench: {inspection.title}",
-        "inspection": inspection,
-        "no_texts": NO_TEXTS,
-        "facts": _facts_of(inspection),
-        "links": links,
-        "verdicts": inspection.judged,
+def _show_evidence(inspection: Inspection, evidence: Evidence) -> dict[str, Any]:
+    """Return the values of the template: the picture, and the texts of its units and segments."""
+    shown_views = views(evidence)
+    selection = next((view for view in shown_views if isinstance(view, Selections)), None)
+    units = [(text, list[int]()) for text in evidence.texts["unit"]]
+    values: dict[str, Any] = {}
+    if selection:
+        values = {"row": selection.row, "segments": selection.texts}
+        for row, unit in np.argwhere(selection.counts).tolist():
+            units[unit][1].append(row + 1)
+    return values | {
+        "picture": inspection.picture(),
+        "alt": "; ".join(map(describe_view, shown_views)),
+        "units": units,
+        "texts": {"summary": inspection.summary.text, **inspection.references},
     }
 
 
-def _facts_of(inspection: Inspection) -> dict[str, str | None]:
+def _show_overlap(inspection: Inspection, example: Example) -> dict[str, Any]:
+    """Return the values of the template: the source, and each output sentence with the nearest source sentence."""
+    output, references = inspection.summary.text, inspection.references
+    source, sentences = list(example.sentences()), split_summary(output)
+    # Words are marked by who shares them with the output
+    shared = shared_by(output, " ".join(source), " ".join(references.values()))
+    nearest = []
+    for text, best in zip(sentences, nearest_sentences(sentences, source), strict=True):
+        nearest.append((mark_words(text, shared), *best))
+    texts = {"output": output, **references}
+    return {
+        "documents": example.documents,
+        "source": [mark_words(text, shared) for text in source],
+        "nearest": nearest,
+        "texts": {heading: mark_words(text, shared) for heading, text in texts.items()},
+    }
+
+
+def _describe_facts(inspection: Inspection) -> dict[str, str | None]:
     """Return heading → fact about the run and the example; None or empty where there is none."""
     record, summary, example = inspection.record, inspection.summary, inspection.example
     scores = {**inspection.scores, **inspection.ranking_score}
@@ -293,31 +305,6 @@ def inspect(
         DataError: a file of the run is missing or damaged.
     """
     return inspect_example(run, str(example), Results.at(results_dir))
-
-
-def overlap_page(inspection: Inspection) -> str:
-    """Return the HTML page of an example without evidence."""
-    output, example = inspection.summary.text, inspection.example
-    values = _above_texts(inspection)
-    if example is not None:
-        source, sentences = list(example.sentences()), split_summary(output)
-        references = inspection.references
-        # Words are marked by who shares them with the output
-        shared = shared_by(output, " ".join(source), " ".join(references.values()))
-        # Links lead from an output sentence to the nearest source sentence, and back
-        numbers: dict[int | None, list[int]] = {}  # source sentence → output sentences
-        nearest = []
-        for text, best in zip(sentences, nearest_sentences(sentences, source), strict=True):
-            nearest.append((mark_words(text, shared), *best))
-            numbers.setdefault(best[0], []).append(len(nearest))
-        texts = {"output": output, **references}
-        values |= {
-            "source": [mark_words(text, shared) for text in source],
-            "found_by": numbers,
-            "nearest": nearest,
-            "texts": [(heading, mark_words(text, shared)) for heading, text in texts.items()],
-        }
-    return render_page("overlap.html", **values, script="")
 
 
 def nearest_sentences(

@@ -15,9 +15,8 @@ from longsumbench.files import write_atomically
 from longsumbench.leaderboards.significance import ComparableRows
 from longsumbench.runs.record import RunRecord, output_problems, source_seen, split_variant
 from longsumbench.site.scatter import SCATTER_HEIGHT, SCATTER_WIDTH, plot_against_cost
-from longsumbench.site.shown_tables import BY_PLACE, ShownBlock, axis_ticks
+from longsumbench.site.shown_tables import ShownBlock, axis_ticks
 from longsumbench.sweeps.state import (
-    ENDED,
     PointState,
     Sweep,
     SweepStart,
@@ -161,7 +160,6 @@ class RunPage(DatasetPage):
 
     template: ClassVar = "site/run.html"
     sections: ClassVar = ("model", *SECTIONS)
-    by_place: ClassVar = BY_PLACE
     run: RunRecord
     inspections: Sequence[str]
     place: Sequence[str]
@@ -203,7 +201,6 @@ class SweepsPage(SitePage):
     """All sweeps of the results folder."""
 
     template: ClassVar = "site/sweeps.html"
-    ended: ClassVar = ENDED
     sweeps: Sequence[ShownSweep]
 
     describe_point = staticmethod(describe_point)

@@ -4,7 +4,6 @@ Begin with `render_picture`. `series` draws numbers by position, `intervals` a r
 """
 
 import io
-import re
 import textwrap
 import warnings
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -91,14 +90,13 @@ def render_picture(
     size: tuple[float, float],
     draw: "Callable[[Figure], None]",
     kinds: Sequence[str] = ("png", "svg"),
-    transparent: bool = False,
 ) -> dict[str, bytes]:
     """Draw a picture of a `size` in inches, as `draw_figure`; return kind ("png", "svg") → bytes."""
     images = {}
     with _drawing():
         for kind in kinds:
             figure = draw_figure(size, draw)  # a new one for each kind: drawing changes ids
-            images[kind] = _save_figure(figure, kind, transparent)
+            images[kind] = _save_figure(figure, kind)
     return images
 
 
@@ -129,22 +127,10 @@ def _drawing() -> Iterator[None]:
         yield
 
 
-def _save_figure(figure: "Figure", kind: str, transparent: bool = False) -> bytes:
+def _save_figure(figure: "Figure", kind: str) -> bytes:
     image = io.BytesIO()
-    figure.savefig(image, format=kind, metadata=_METADATA[kind], transparent=transparent)
+    figure.savefig(image, format=kind, metadata=_METADATA[kind])
     return image.getvalue()
-
-
-def transparent_svg(size: tuple[float, float], draw: "Callable[[Figure], None]") -> bytes:
-    """Draw an SVG without background for an HTML page, of a `size` in inches and with a constrained layout."""
-
-    def draw_constrained(figure: "Figure") -> None:
-        figure.set_layout_engine("constrained")
-        draw(figure)
-
-    svg = render_picture(size, draw_constrained, ("svg",), transparent=True)["svg"]
-    # Comments are copies of texts, with signs that XML does not allow
-    return re.sub(rb"<!--.*?-->\s*", b"", svg, flags=re.DOTALL)
 
 
 def write_pictures(folder: Path, contents: Mapping[str, str | bytes]) -> list[Path]:

@@ -1,4 +1,4 @@
-"""HTML pages and their parts, rendered from the templates of `templates`: self-contained, light or dark.
+"""HTML pages, rendered from the templates of `templates`: self-contained, light or dark.
 
 "PACKAGE:NAME" is a template of another package, in its folder `templates`.
 
@@ -6,11 +6,9 @@ Every value is escaped, except `Markup`. Style sheets and scripts are files of `
 """
 
 import base64
-import hashlib
 from collections.abc import Sequence
 from functools import cache
 from importlib.resources import files
-from itertools import groupby
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -34,17 +32,12 @@ _FOLDER = Path(__file__).parent
 
 
 def render_page(template: str, **values: Any) -> str:
-    """Return a whole page by a template of `templates`; its `title` is one of the values.
+    """Return a whole page by a template of `templates`.
 
     Raises:
         jinja2.UndefinedError: a value of the template is missing.
     """
-    return str(render_part(template, **values))
-
-
-def render_part(template: str, **values: Any) -> Markup:
-    """Return a part of a page, as `render_page`."""
-    return Markup(_environment().get_template(template).render(values))  # noqa: S704 - templates escape all values
+    return _environment().get_template(template).render(values)
 
 
 def static_text(name: str) -> Markup:
@@ -68,16 +61,12 @@ def _environment() -> "Environment":
         "count": format_count,
         "count_words": lambda text: count_words([text]),
         "data_url": _data_url,
-        "digest": _digest,
         "duration": format_duration,
         "heading": heading_of,
         "interval": lambda number: format_interval(number.low, number.high, ".1f"),
         "one_line": on_one_line,
         "plain": format_plain_value,
     }
-    environment.filters["spans"] = lambda names: [
-        (name, len(list(same))) for name, same in groupby(names)
-    ]
     environment.tests["stressed"] = lambda cell: isinstance(cell, Stressed)
     environment.tests["tied"] = lambda cell: isinstance(cell, Tied)
     return environment
@@ -90,15 +79,8 @@ def _read_template(name: str) -> str:
     return (folder / path).read_text(encoding="utf-8")
 
 
-def _data_url(content: bytes) -> str:
-    """Return a PNG or an SVG as an address."""
-    kind = "svg+xml" if content.startswith(b"<") else "png"
-    return f"data:image/{kind};base64,{base64.b64encode(content).decode('ascii')}"
-
-
-def _digest(script: str) -> str:
-    """Return the name of a script in a Content-Security-Policy."""
-    return f"sha256-{base64.b64encode(hashlib.sha256(script.encode()).digest()).decode('ascii')}"
+def _data_url(png: bytes) -> str:
+    return f"data:image/png;base64,{base64.b64encode(png).decode('ascii')}"
 
 
 def headed_references(references: Sequence[Sentences]) -> dict[str, str]:

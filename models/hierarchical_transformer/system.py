@@ -7,6 +7,7 @@ from typing import Any
 import datasets
 import numpy as np
 import torch
+from numpy.typing import NDArray
 
 from longsumbench.core import ATTENDED_AXIS, Evidence, Example, FitContext, Span
 from longsumbench.modeling.collate import UnitCollator

@@ -114,9 +114,7 @@ def measure_view(view: View) -> Iterator[tuple[str, float]]:
         yield _CHANGED, float(changed.mean()) if len(changed) else np.nan
         yield _SELECTED, float(is_selected.sum(axis=1).mean())
     elif isinstance(view, Weights) and view.values.size:
-        best = np.zeros(view.values.shape[1], np.int64)  # the best unit of each step
-        for steps_of_unit in view.step_ranges():
-            best[steps_of_unit.steps] = steps_of_unit.unit
+        best = np.array(view.strongest_units())
         counts, steps = np.bincount(best), len(best)
         yield _BEST, float(np.nanmax(view.values, axis=0).mean())
         yield _EQUAL, 1 / len(view.values)

@@ -7,7 +7,6 @@ from support.pages import Reading, inspection
 
 from longsumbench.core import SentenceVerdict
 from longsumbench.errors import DataError
-from longsumbench.outputs.inspection import overlap_page
 from longsumbench.runs.verdicts import judged_lists, read_verdicts, write_verdicts
 
 
@@ -32,7 +31,7 @@ def test_sentences_with_their_scores() -> None:
     judged = [point, SentenceVerdict(0.25, 3), SentenceVerdict(0.75, 0)]
     verdicts = {"support": {"a": judged}}
     summary = "One <script>alert(1)</script>\nTwo."
-    reading = Reading(overlap_page(inspection(None, summary, "a", verdicts=verdicts)))
+    reading = Reading(inspection(None, summary, "a", verdicts=verdicts).page())
     assert (reading.open, "script" in reading.elements) == ([], False)
     text = " ".join(reading.text.split())
     assert "support, 0 of 1 key point below 50% 50% A <b>point</b> support, 1 of 2 sent" in text

@@ -1,11 +1,9 @@
 """What tests of HTML pages share."""
 
-import json
 import re
 import shutil
 import subprocess
 from collections.abc import Mapping
-from html import unescape
 from html.parser import HTMLParser
 from pathlib import Path
 from typing import Any
@@ -14,8 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from longsumbench.core import Cut, Document, Evidence, Example, Section, Summary, Truncation
-from longsumbench.outputs.inspection import Inspection, inspection_page
-from longsumbench.views.evidence.array_views import views
+from longsumbench.outputs.inspection import Inspection
 from support.run_records import record
 from support.waiting import PATIENCE
 
@@ -96,29 +93,6 @@ def inspection(
         "example": example,
     }
     return Inspection(**{**values, **changes})
-
-
-def page_of(looked_at: Evidence, *names: str, **changes: Any) -> str:
-    return inspection_page(inspection(looked_at, *names, **changes), views(looked_at))
-
-
-def drawn_maps(text: str) -> list[dict[str, Any]]:
-    """Return what the script of a page knows of the maps in its drawings."""
-    drawn: list[dict[str, Any]] = []
-    for maps in re.findall(r'data-maps="([^"]*)"', text):
-        drawn += json.loads(unescape(maps))
-    return drawn
-
-
-def readouts(text: str) -> list[str]:
-    """Return what a page tells of the cells of its maps, in their order."""
-    lines = []
-    for drawn in drawn_maps(text):
-        for row, cells in zip(drawn["rows"], drawn["cells"], strict=True):
-            for column, cell in zip(drawn["columns"], cells, strict=True):
-                place = ", ".join(filter(None, (row, column)))
-                lines.append(f"{place}: {cell}")
-    return lines
 
 
 def shown(path: Path, *more_flags: str) -> str:

@@ -1,12 +1,10 @@
-"""Draw views of evidence: one as an SVG for a page, which reads out its values, or all below each other as a PNG.
+"""Draw views of evidence below each other, as a PNG for a page, a file and a paper.
 
-Begin with `draw_view` and `draw_views`. The same views give the same bytes, with the same release of matplotlib.
+Begin with `draw_views`. The same views give the same bytes, with the same release of matplotlib.
 """
 
-import json
 import textwrap
-from collections.abc import Callable, Sequence
-from functools import partial
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
@@ -14,16 +12,13 @@ import numpy as np
 from longsumbench.views.evidence.array_views import (
     Plane,
     Relations,
-    Scale,
     Selections,
-    SourceText,
+    TokenMarks,
     TokenWindows,
     View,
     Weights,
-    scale_of,
-    scale_of_weights,
 )
-from longsumbench.views.figures import COLOURS, render_picture, transparent_svg
+from longsumbench.views.figures import COLOURS, render_picture
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -46,53 +41,35 @@ _MOST_WINDOWS, _WINDOW_LINE = 24, 1.2  # of a head; points
 _HEADING: dict[str, Any] = {"loc": "left", "fontsize": 10}
 _SMALL = 7.5  # points of the labels of tokens and segments
 _ROUND_NUMBERS = (1, 2, 5, 10, 20, 50, 100, 200, 500, 1_000, 5_000, 10_000, 50_000, 100_000)
-MOST_CELLS = 100_000  # cells of single heads that a page reads out
 
 
-class DrawnMap(NamedTuple):
-    """A map in a drawing: what a page reads out of a cell is the name of its row and its column, and its value."""
+class Scale(NamedTuple):
+    """The lowest and the highest value of a colour scale."""
 
-    plot: "Axes"
-    rows: Sequence[str]
-    columns: Sequence[str]
-    value: Callable[[int, int], str]  # of a row and a column
-
-    def describe(self) -> dict[str, Any]:
-        """Return the names, the values and the place in the drawing: left, top, width, height, as shares of it."""
-        figure = self.plot.get_figure(root=True)
-        assert figure is not None
-        box = self.plot.get_window_extent().transformed(figure.transFigure.inverted())
-        place = [round(share, 5) for share in (box.x0, 1 - box.y1, box.width, box.height)]
-        cells = []
-        for row in range(len(self.rows)):
-            cells.append([self.value(row, column) for column in range(len(self.columns))])
-        return {"box": place, "rows": self.rows, "columns": self.columns, "cells": cells}
+    low: float
+    high: float
 
 
-class Drawing(NamedTuple):
-    """A view as a page shows it."""
+def fit_scale(values: "NDArray[np.float64]") -> Scale:
+    """Return the scale from the lowest to the highest finite value."""
+    finite = values[np.isfinite(values)]
+    return Scale(float(finite.min()), float(finite.max())) if finite.size else Scale(0.0, 0.0)
 
-    svg: bytes
-    maps: str  # JSON: a list of what `DrawnMap.describe` returns
 
+def fit_weight_scale(values: "NDArray[np.float64]") -> Scale:
+    """Return the scale from 0 (or a lower value) to the highest value or twice the mean: equal weights look medium.
 
-def draw_view(view: View) -> Drawing:
-    """Draw a view for a page."""
-    described: list[dict[str, Any]] = []
-
-    def draw(figure: "Figure") -> None:
-        maps = _draw_view(figure, view)
-        figure.draw_without_rendering()
-        figure.set_layout_engine("none")  # keeps the places
-        described.extend(drawn.describe() for drawn in maps)
-
-    svg = transparent_svg((_WIDTH, _height(view)), draw)
-    return Drawing(svg, json.dumps(described, ensure_ascii=False, separators=(",", ":")))
+    If no value is above 1, the scale ends at 1 at most.
+    """
+    finite = values[np.isfinite(values)]
+    low, high = fit_scale(values)
+    middle = 2 * float(finite.mean()) if finite.size else 0.0
+    return Scale(min(0.0, low), max(high, min(middle, 1.0) if high <= 1 else middle))
 
 
 def draw_views(title: str, views: Sequence[View]) -> bytes:
     """Draw views, one below the other; return a PNG. Without views, the picture has a note."""
-    heights = [_height(view) for view in views] or [0.4]
+    heights = [_choose_height(view) for view in views] or [0.4]
 
     def draw(figure: "Figure") -> None:
         figure.set_layout_engine("constrained")
@@ -107,142 +84,146 @@ def draw_views(title: str, views: Sequence[View]) -> bytes:
     return render_picture((_WIDTH, sum(heights) + 0.5), draw, ("png",))["png"]
 
 
-def format_weight(value: float) -> str:
-    """Format a value of an array."""
-    return f"{value:.3g}".replace("-", "−") if not np.isnan(value) else "no number"
+def describe_view(view: View) -> str:
+    """Return what a view shows, as its heading."""
+    match view:
+        case Weights():
+            return f"{view.name} of the units at each step of the {view.text}"
+        case Selections():
+            shades = view.scores_name or view.name
+            return f"{view.name}: the units for each {view.row} (bars), and {shades} (grey)"
+        case Relations():
+            num_heads = len(view.heads)
+            heads = f": the mean over {num_heads} heads, and each head" if num_heads > 1 else ""
+            return (
+                f"{view.name} of units to attended units{heads}; each map with its scale, from – to"
+            )
+        case TokenMarks():
+            steps = f", the mean over the steps of the {view.text} ({len(view.values)})"
+            return f"{view.name} of the source tokens{steps if view.text else ''}"
+        case TokenWindows():
+            return f"{view.name} of each head: the mean width, and some windows"
+        case Plane():
+            return _describe_plane(view)
 
 
-def _height(view: View) -> float:
+def _describe_plane(view: Plane) -> str:
+    size = " × ".join(f"{size} {axis}" for size, axis in zip(view.shape, view.axes, strict=True))
+    if not view.values.size:
+        return f"{view.name} is empty ({size})."
+    if view.averaged:
+        return f"{view.name} ({size}): the mean over {', '.join(view.averaged)}."
+    return f"{view.name} ({size})." if size else f"{view.name}: {view.values[0, 0]:.3g}."
+
+
+def _choose_height(view: View) -> float:
     """Return the height of a view in inches."""
     match view:
         case Weights():
-            return _map_height(len(view.values)) + (0.75 if _tokens_of(view) else 0.0)
+            return _choose_map_height(len(view.values)) + (0.75 if _shorten_tokens(view) else 0.0)
         case Selections():
-            return _map_height(len(view.counts) * (1.5 if view.texts else 1.0))
+            return _choose_map_height(len(view.counts) * (1.5 if view.texts else 1.0))
         case Relations():
-            return 0.35 + 2.6 * _rows_of_layer(view) * len(view.layers)
-        case SourceText():
-            windows = _windows_height(view.windows) if view.windows else 0.0
-            return windows + (_map_height(1) if view.marks else 0.0)
+            return 0.35 + 2.6 * _count_map_rows(view) * len(view.layers)
+        case TokenMarks():
+            return _choose_map_height(1) + (0.75 if _shorten_tokens(view) else 0.0)
+        case TokenWindows():
+            return _choose_map_height(3 * len(view.layers))
         case Plane():
-            return _map_height(len(view.values)) if view.values.size else 0.9
+            return _choose_map_height(len(view.values)) if view.values.size else 0.9
 
 
-def _map_height(num_rows: float) -> float:
+def _choose_map_height(num_rows: float) -> float:
     return 0.9 + min(6.0, max(0.7, 0.22 * num_rows))
 
 
-def _windows_height(windows: TokenWindows) -> float:
-    return _map_height(3 * len(windows.layers))
-
-
-def _draw_view(panel: "Figure | SubFigure", view: View) -> list[DrawnMap]:
+def _draw_view(panel: "Figure | SubFigure", view: View) -> None:
     match view:
         case Weights():
-            return [_draw_weights(panel, view)]
+            axes = ("unit", f"step of the {view.text}")
+            scale = fit_weight_scale(view.values)
+            _label_tokens(_draw_map(panel, view, view.values, scale, view.name, axes), view)
         case Selections():
-            return [_draw_selections(panel, view)]
+            _draw_selections(panel, view)
         case Relations():
-            return _draw_relations(panel, view)
-        case SourceText():
-            return _draw_source(panel, view)
+            _draw_relations(panel, view)
+        case TokenMarks():
+            means = view.mean[None]
+            axes = ("", "source token")
+            plot = _draw_map(panel, view, means, fit_weight_scale(means), view.name, axes)
+            plot.set_yticks([])
+            _label_tokens(plot, view)
+        case TokenWindows():
+            widths, name = view.mean_widths, f"width of {view.name}"
+            axes = ("layer", "head")
+            plot = _draw_map(panel, view, widths, fit_weight_scale(widths), name, axes)
+            _draw_windows(plot, view)
         case Plane():
-            return _draw_plane(panel, view)
+            _draw_plane(panel, view)
 
 
-def _number_names(name: str, count: int) -> list[str]:
-    """Return the names of rows or columns, "unit 1", "unit 2", …; nothing but blanks without a name."""
-    return [f"{name} {number}" if name else "" for number in range(1, count + 1)]
-
-
-def _readout(values: "NDArray[np.float64]") -> Callable[[int, int], str]:
-    return lambda *cell: format_weight(values[cell])
-
-
-def _draw_weights(panel: "Figure | SubFigure", view: Weights) -> DrawnMap:
-    num_units, num_steps = view.values.shape
-    heading = f"{view.name} of the units at each step of the {view.text}"
-    axes = ("unit", f"step of the {view.text}")
-    plot = _draw_map(panel, view.values, view.scale, view.name, heading, axes)
-    names = [_shorten_name(token.strip(), _TOKEN_LENGTH) for token in _tokens_of(view)]
-    if names:
-        plot.set_xticks(range(num_steps), names, rotation=90, fontsize=_SMALL)
-    steps = _number_names("step", num_steps)
-    for step, token in enumerate(view.tokens or ()):
-        steps[step] += f", “{token.strip()}”"
-    return DrawnMap(plot, _number_names("unit", num_units), steps, _readout(view.values))
-
-
-def _tokens_of(view: Weights) -> Sequence[str]:
-    """Return the tokens that are labels; none if they are too many."""
+def _shorten_tokens(view: Weights | TokenMarks) -> list[str]:
+    """Return the tokens as labels; none if they are too many."""
     tokens = view.tokens or ()
-    return tokens if len(tokens) <= _MOST_TOKENS else ()
+    if len(tokens) > _MOST_TOKENS:
+        return []
+    return [_shorten_name(token.strip(), _TOKEN_LENGTH) for token in tokens]
 
 
-def _draw_selections(panel: "Figure | SubFigure", view: Selections) -> DrawnMap:
+def _label_tokens(plot: "Axes", view: Weights | TokenMarks) -> None:
+    if names := _shorten_tokens(view):
+        plot.set_xticks(range(len(names)), names, rotation=90, fontsize=_SMALL)
+
+
+def _draw_selections(panel: "Figure | SubFigure", view: Selections) -> None:
     """Draw the scores (or counts) in grey, and a bar in the segment's colour on each selected unit."""
     from matplotlib.colors import LinearSegmentedColormap
 
-    num_segments, num_units = view.counts.shape
     name, values = view.name, view.counts.astype(np.float64)
     if view.scores is not None and view.scores_name is not None:
         name, values = view.scores_name, view.scores
-    heading = f"{view.name}: the units for each {view.row} (bars), and {name} (grey)"
     greys = LinearSegmentedColormap.from_list("greys", _GREYS)
-    axes = (view.row, "unit")
-    plot = _draw_map(panel, values, scale_of(values), name, heading, axes, greys)
+    plot = _draw_map(panel, view, values, fit_scale(values), name, (view.row, "unit"), greys)
     for segment, counts in enumerate(view.counts):
         bars = [(unit - 0.33, 0.66) for unit in np.flatnonzero(counts).tolist()]
         colour = COLOURS[segment % len(COLOURS)]
         plot.broken_barh(bars, (segment - 0.32, 0.64), color=colour, linewidth=0)
-    if view.texts and num_segments <= _MOST_ROWS:
-        names = [f"{_beginning(text)}  {segment}" for segment, text in enumerate(view.texts, 1)]
-        plot.set_yticks(range(num_segments), names, fontsize=_SMALL)
-
-    def value(*cell: int) -> str:
-        count = f"{view.name} {view.counts[cell]}"
-        if view.scores is None:
-            return count
-        return f"{count}, {view.scores_name} {format_weight(view.scores[cell])}"
-
-    rows, columns = _number_names(view.row, num_segments), _number_names("unit", num_units)
-    return DrawnMap(plot, rows, columns, value)
+    if view.texts and len(view.counts) <= _MOST_ROWS:
+        names = [f"{_shorten_text(text)}  {row}" for row, text in enumerate(view.texts, 1)]
+        plot.set_yticks(range(len(names)), names, fontsize=_SMALL)
 
 
-def _rows_of_layer(view: Relations) -> int:
+def _shorten_text(text: str) -> str:
+    words = " ".join(text.split())
+    return "\n".join(textwrap.wrap(words, _TEXT_WIDTH, max_lines=_TEXT_LINES, placeholder=" …"))
+
+
+def _shorten_name(name: str, limit: int) -> str:
+    return name if len(name) <= limit else f"{name[: limit - 1]}…"
+
+
+def _count_map_rows(view: Relations) -> int:
+    """Return the number of rows of maps for a layer."""
     num_maps = 1 + len(view.heads) if len(view.heads) > 1 else 1
     return -(-num_maps // _MAPS_IN_A_ROW)
 
 
-def _draw_relations(panel: "Figure | SubFigure", view: Relations) -> list[DrawnMap]:
+def _draw_relations(panel: "Figure | SubFigure", view: Relations) -> None:
     """Draw maps for each layer: units × attended units, of the mean over heads and of each head."""
-    several = len(view.heads) > 1
-    heads = f": the mean over {len(view.heads)} heads, and each head" if several else ""
-    heading = f"{view.name} of units to attended units{heads}; each map with its scale, from – to"
-    panel.suptitle(heading, x=0.008, ha="left", fontsize=10)
-    num_rows = _rows_of_layer(view) * len(view.layers)
+    panel.suptitle(describe_view(view), x=0.008, ha="left", fontsize=10)
+    num_rows = _count_map_rows(view) * len(view.layers)
     plots = panel.subplots(num_rows, _MAPS_IN_A_ROW, squeeze=False)
     for plot in plots.flat:
         plot.set_axis_off()
-    columns = [f"to unit {unit + 1}" for unit in view.units]
-    drawn_maps = []
-    layers = zip(
-        view.layers, view.means, view.values, plots.reshape(len(view.layers), -1), strict=True
-    )
-    for layer, means, values_of_heads, (first, *others) in layers:
-        _draw_relation(first, view, layer, means, scale_of_weights(view.means))
-        maps = [(first, layer, means)]
-        if several:
-            for head, values, plot in zip(view.heads, values_of_heads, others, strict=False):
-                _draw_relation(plot, view, head, values, scale_of_weights(values))
-                maps.append((plot, f"{layer}, {head}", values))
-        readable = maps if view.values.size <= MOST_CELLS else maps[:1]
-        for plot, name, values in readable:
-            rows = [f"{name}, from unit {unit + 1}" for unit in view.units]
-            drawn_maps.append(
-                DrawnMap(plot, rows, columns, partial(_format_relation, view, values))
-            )
-    return drawn_maps
+    plots_of_layers = plots.reshape(len(view.layers), -1)
+    for number, layer in enumerate(view.layers):
+        first_plot, *head_plots = plots_of_layers[number]
+        _draw_relation(first_plot, view, layer, view.means[number], fit_weight_scale(view.means))
+        if len(view.heads) > 1:
+            for head, values, plot in zip(
+                view.heads, view.values[number], head_plots, strict=False
+            ):
+                _draw_relation(plot, view, head, values, fit_weight_scale(values))
 
 
 def _draw_relation(
@@ -257,44 +238,6 @@ def _draw_relation(
         _number_axis(axis, view.units, _MOST_UNITS)
 
 
-def _format_relation(view: Relations, values: "NDArray[np.float64]", *cell: int) -> str:
-    value = values[cell]
-    return f"{100 * value:.2f} %" if view.shares and np.isfinite(value) else format_weight(value)
-
-
-def _beginning(text: str) -> str:
-    words = " ".join(text.split())
-    return "\n".join(textwrap.wrap(words, _TEXT_WIDTH, max_lines=_TEXT_LINES, placeholder=" …"))
-
-
-def _shorten_name(name: str, limit: int) -> str:
-    return name if len(name) <= limit else f"{name[: limit - 1]}…"
-
-
-def _draw_source(panel: "Figure | SubFigure", view: SourceText) -> list[DrawnMap]:
-    """Draw a strip of the mean marks of the source tokens, and a map of the mean widths of each head's windows."""
-    marks, windows = view.marks, view.windows
-    heights = [_map_height(1)] if marks else []
-    heights += [_windows_height(windows)] if windows else []
-    panels = panel.subfigures(len(heights), 1, height_ratios=heights, squeeze=False)[:, 0]
-    if marks:
-        heading = f"{marks.name} of the source tokens"
-        if marks.text:
-            heading += f", the mean over the steps of the {marks.text} ({len(marks.values)})"
-        means = marks.mean[None]
-        scale = scale_of_weights(means)
-        plot = _draw_map(panels[0], means, scale, marks.name, heading, ("", "source token"))
-        plot.set_yticks([])
-    if not windows:
-        return []
-    widths = windows.mean_widths
-    heading = f"{windows.name} of each head: the mean width, and some windows"
-    name, axes = f"width of {windows.name}", ("layer", "head")
-    plot = _draw_map(panels[-1], widths, scale_of_weights(widths), name, heading, axes)
-    _draw_windows(plot, windows)
-    return [DrawnMap(plot, windows.layers, windows.heads, _readout(widths))]
-
-
 def _draw_windows(plot: "Axes", windows: TokenWindows) -> None:
     """Draw evenly sampled windows of each head in its cell, which is the source from left to right.
 
@@ -306,40 +249,26 @@ def _draw_windows(plot: "Axes", windows: TokenWindows) -> None:
     layers, heads, rows = np.indices(shares.shape[1:])
     begins, middles, ends = (heads - 0.45 + 0.9 * shares).reshape(3, -1)
     heights = (layers - 0.42 + 0.84 * (rows + 0.5) / num_rows).ravel()
-    lines: dict[str, Any] = {"linewidth": _WINDOW_LINE, "rasterized": True}
-    plot.hlines(heights, begins, ends, COLOURS[1], alpha=0.5, **lines)
-    plot.plot(middles, heights, "ks", markersize=_WINDOW_LINE, markeredgewidth=0, rasterized=True)
+    plot.hlines(heights, begins, ends, COLOURS[1], alpha=0.5, linewidth=_WINDOW_LINE)
+    plot.plot(middles, heights, "ks", markersize=_WINDOW_LINE, markeredgewidth=0)
 
 
-def _draw_plane(panel: "Figure | SubFigure", view: Plane) -> list[DrawnMap]:
-    if not view.values.size:
+def _draw_plane(panel: "Figure | SubFigure", view: Plane) -> None:
+    if view.values.size:
+        axes = ("", "", *view.axes)[-2:]
+        _draw_map(panel, view, view.values, fit_scale(view.values), view.name, axes)
+    else:
         plot = panel.subplots()
-        plot.set_title(about_plane(view), **_HEADING)
+        plot.set_title(describe_view(view), **_HEADING)
         plot.set_axis_off()
-        return []
-    axes = ("", "", *view.axes)[-2:]
-    scale = scale_of(view.values)
-    plot = _draw_map(panel, view.values, scale, view.name, about_plane(view), axes)
-    rows, columns = map(_number_names, axes, view.values.shape)
-    return [DrawnMap(plot, rows, columns, _readout(view.values))]
-
-
-def about_plane(view: Plane) -> str:
-    """Return the description of a plane."""
-    size = " × ".join(f"{size} {axis}" for size, axis in zip(view.shape, view.axes, strict=True))
-    if not view.values.size:
-        return f"{view.name} is empty ({size})."
-    if view.averaged:
-        return f"{view.name} ({size}): the mean over {', '.join(view.averaged)}."
-    return f"{view.name} ({size})." if size else f"{view.name}: {view.values[0, 0]:.3g}."
 
 
 def _draw_map(
     panel: "Figure | SubFigure",
+    view: View,
     values: "NDArray[np.float64]",
     scale: Scale,
     name: str,
-    heading: str,
     axes: Sequence[str],
     shades: "Colormap | str" = _SHADES,
 ) -> "Axes":
@@ -350,7 +279,7 @@ def _draw_map(
     bar = panel.colorbar(image, ax=plot, pad=0.01, fraction=0.05, aspect=5 * tall)
     bar.set_label(name, fontsize=9)
     bar.ax.tick_params(labelsize=8)
-    plot.set_title(heading, **_HEADING)
+    plot.set_title(describe_view(view), **_HEADING)
     plot.set(ylabel=axes[0], xlabel=axes[1])
     _number_axis(plot.yaxis, range(len(values)), _MOST_ROWS)
     _number_axis(plot.xaxis, range(values.shape[1]), _MOST_COLUMNS)
@@ -367,14 +296,14 @@ def _shade(
 
 
 def _number_axis(axis: "Axis", indices: Sequence[int], limit: int) -> None:
-    """Write the numbers of some units, steps or tokens, of which some may be missing, at their places."""
-    numbers = _tick_numbers(indices[-1] + 1, limit)
-    places = [place for place, index in enumerate(indices) if index + 1 in numbers]
-    axis.set_ticks(places, [f"{indices[place] + 1}" for place in places])
+    """Write the numbers of some units, steps or tokens, of which some may be missing, at their positions."""
+    numbers = _choose_tick_numbers(indices[-1] + 1, limit)
+    positions = [position for position, index in enumerate(indices) if index + 1 in numbers]
+    axis.set_ticks(positions, [f"{indices[position] + 1}" for position in positions])
     axis.set_tick_params(labelsize=8, length=2)
 
 
-def _tick_numbers(count: int, limit: int) -> set[int]:
+def _choose_tick_numbers(count: int, limit: int) -> set[int]:
     """Return 1 and the multiples of a round number up to `count`, at most `limit` (2 or more) in total."""
     for step in _ROUND_NUMBERS:
         if count // step + (step > 1) <= limit:

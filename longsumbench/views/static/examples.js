@@ -44,10 +44,11 @@ const loadItem = async (name, starts, place) => {
   return part < 0 ? undefined : (await load(name + part))[place - starts[part]];
 };
 
-// What is shown is in the hash of the address: runs, example, measure, sort, pair
+// The address has the runs and the example in its hash; the rest is chosen on the page
 
-let state, runs = [];
-const readState = () => {
+const state = { measure: index.measure, sort: "data", pair: [1, 0] };
+let runs = [];
+const readAddress = () => {
   const hash = new URLSearchParams(location.hash.slice(1)), missing = [];
   const find = (ids, id, noun) => {
     const place = ids.indexOf(id);
@@ -55,30 +56,22 @@ const readState = () => {
     return place;
   };
   const known = index.runs.map(run => run.id);
-  let chosen = hash.getAll("run").map(id => find(known, id, "run")).filter(place => place >= 0);
-  chosen = [...new Set(chosen)].slice(0, MOST_RUNS);
+  const named = hash.getAll("run").map(id => find(known, id, "run")).filter(place => place >= 0);
   const ranked = [...known.keys()].sort((one, other) =>
     index.runs[other].outputs - index.runs[one].outputs || index.runs[one].oracle - index.runs[other].oracle || one - other);
-  if (!chosen.length) chosen = ranked.slice(0, 2);
-  const example = hash.has("example") ? find(index.ids, hash.get("example"), "example") : 0;
-  const pair = (hash.get("pair") ?? "").split("-").map(name => name.charCodeAt(0) - 65);
-  const isPair = pair.length === 2 && pair[0] !== pair[1] && pair.every(run => run >= 0 && run < chosen.length);
+  state.runs = named.length ? [...new Set(named)].slice(0, MOST_RUNS) : ranked.slice(0, 2);
+  state.example = Math.max(0, hash.has("example") ? find(index.ids, hash.get("example"), "example") : 0);
   say(missing.length ? `Not on this page: ${missing.join(", ")}.` : "");
-  return {
-    runs: chosen, example: Math.max(0, example), measure: hash.get("measure") ?? index.measure,
-    sort: hash.get("sort") ?? "data", pair: isPair ? pair : [1, 0],
-  };
 };
-const choices = changes => {
-  const next = { ...state, ...changes }, hash = new URLSearchParams();
-  for (const run of next.runs) hash.append("run", index.runs[run].id);
-  if (next.measure !== index.measure) hash.set("measure", next.measure);
-  if (next.sort !== "data") hash.set("sort", next.sort);
-  if (next.pair.join() !== "1,0") hash.set("pair", next.pair.map(letter).join("-"));
-  return `#${hash}`;
+const address = place => {
+  const hash = new URLSearchParams(state.runs.map(run => ["run", index.runs[run].id]));
+  return `#${hash}&example=${encodeURIComponent(index.ids[place])}`;
 };
-const address = (place, chosen = choices()) => `${chosen}&example=${encodeURIComponent(index.ids[place])}`;
-const go = changes => location.replace(address(changes.example ?? state.example, choices(changes)));
+const go = changes => {
+  Object.assign(state, changes);
+  location.replace(address(state.example));
+  show();
+};
 const say = text => { get("notice").textContent = text; get("notice").hidden = !text; };
 
 // The list of examples
@@ -117,17 +110,15 @@ const showHeads = shown => {
     ...shown.map(({ key, name }) => head(key, name ? [name] : [tag(key.charCodeAt(0) - 65)], `Sort by ${name ?? key}`))));
 };
 const showRows = () => {
-  const shown = columns(), chosen = choices();
+  const shown = columns();
   order = sortExamples(shown);
   showHeads(shown);
   get("rows").replaceChildren(...order.map(place => {
     const current = place === state.example, id = index.ids[place];
-    const link = make("a", { id: `example-${place}`, href: address(place, chosen), title: id,
+    const link = make("a", { id: `example-${place}`, href: address(place), title: id,
       tabindex: current ? 0 : -1, "aria-current": current && "true" }, id);
-    const row = make("tr", {}, make("td", { class: "l" }, link), ...shown.map(({ key, value, show }) => {
-      const number = value(place), way = key === "difference" && number !== null && Math.sign(number);
-      return make("td", { class: way ? (way > 0 ? "up" : "down") : false }, show(number));
-    }));
+    const cells = shown.map(({ value, show }) => make("td", {}, show(value(place))));
+    const row = make("tr", {}, make("td", { class: "l" }, link), ...cells);
     row.onclick = event => { if (event.target !== link) go({ example: place }); };
     return row;
   }));
@@ -249,7 +240,7 @@ const readSource = texts => {
 // What is marked in a text: passages that are copied, novel words, numbers that the source lacks
 
 const marksOf = (text, source) => {
-  const words = wordsIn(text), marks = [], copied = new Set();
+  const words = wordsIn(text), marks = [];
   for (let place = 0; place + SHORTEST <= words.length;) {
     const first = words.slice(place, place + SHORTEST).map(({ word }, by) => [source.places.get(word) ?? [], by]);
     const [rare, offset] = first.reduce((one, other) => other[0].length < one[0].length ? other : one);
@@ -261,7 +252,6 @@ const marksOf = (text, source) => {
     }
     if (from >= 0) {
       marks.push({ kind: "copied", start: words[place].start, end: words[place + length - 1].end, from, to: from + length - 1 });
-      for (let next = place; next < place + length; next++) copied.add(next);
     }
     place += from >= 0 ? length : 1;
   }
@@ -272,7 +262,7 @@ const marksOf = (text, source) => {
   const novel = words.filter(({ word }) => (word.length > 3 && !/\p{N}/u.test(word) || BLANKLESS.test(word))
     && !source.stems.has(stem(word)));
   marks.push(...novel.filter(word => free(word) && !inNumber(word)).map(mark => ({ ...mark, kind: "novel" })));
-  return { marks: marks.sort((one, other) => one.start - other.start), copied: copied.size, count: words.length };
+  return marks.sort((one, other) => one.start - other.start);
 };
 const TITLES = { copied: "Copied: show it in the source", novel: "No form of this word is in the source",
   number: "The source does not have this number" };
@@ -345,16 +335,11 @@ const showPassage = ({ dataset: { from, to, sentence } }) => {
   else showPlaces(source.sentences.slice(+sentence, +sentence + 1), "a sentence");
 };
 const card = (values, title, text, words, after, sentences = []) => {
-  const marked = source ? marksOf(text, source) : { marks: [], count: 0 };
-  const number = kind => marked.marks.filter(mark => mark.kind === kind).length;
-  const facts = [count(words, "word")];
-  if (source && marked.count) facts.push(`${Math.round(100 * marked.copied / marked.count)} % copied`);
-  const strange = [["novel", "word"], ["number", "number"]].filter(([kind]) => number(kind));
-  if (strange.length) facts.push(`${strange.map(([kind, noun]) => count(number(kind), noun)).join(", ")} not in the source`);
-  const body = text.trim() ? markedText(text, marked.marks, sentences) : [make("em", { class: "soft" }, "nothing")];
-  const part = make("section", values, make("h3", {}, ...title), make("p", { class: "facts" }, facts.join(" · ")),
+  const marks = source ? marksOf(text, source) : [];
+  const body = text.trim() ? markedText(text, marks, sentences) : [make("em", { class: "soft" }, "nothing")];
+  const part = make("section", values, make("h3", {}, ...title), make("p", { class: "facts" }, count(words, "word")),
     make("p", { class: "text" }, ...body), ...after);
-  return { part, copied: marked.marks.filter(({ kind }) => kind === "copied") };
+  return { part, copied: marks.filter(({ kind }) => kind === "copied") };
 };
 const outputCard = (run, output) => {
   const { label, outputs, page } = index.runs[state.runs[run]], after = [];
@@ -383,15 +368,6 @@ const scoreLine = run => {
   return make("p", { class: "numbers" }, ...names.map(([column, name]) => make("span", { class: column === state.measure && "main" },
     `${name} `, make("b", {}, digits(scoreOf(run, state.example, column))))));
 };
-const showScores = () => {
-  const names = new Map(runs.flatMap(run => run.measures).map(([column, ...rest]) => [column, rest]));
-  const rows = [...names].map(([column, [name, unit]]) => {
-    const values = runs.map((_, run) => scoreOf(run, state.example, column));
-    return make("tr", {}, make("th", { scope: "row", class: "l" }, name + (unit ? ` (${unit})` : "")), ...values.map(value => make("td", {}, digits(value))));
-  });
-  get("scores").replaceChildren(make("thead", {}, make("tr", {}, make("th", { scope: "col", class: "l" }, "score"),
-    ...runs.map((_, run) => make("th", { scope: "col" }, tag(run))))), make("tbody", {}, ...rows));
-};
 const showExample = (texts, outputs) => {
   source = texts && readSource(texts);
   const id = index.ids[state.example], references = [];
@@ -418,17 +394,15 @@ const showExample = (texts, outputs) => {
     CSS.highlights.delete("found");
     paint("used", ofRuns.flatMap(({ copied }) => copied).flatMap(({ from, to }) => stretches(from, to)));
   }
-  showScores();
   get("text").scrollTop = 0;  // last: this computes the layout
 };
 
 // Everything follows the address
 
 const browser = document.querySelector(".browser");
-let turn = 0, shownExample;
+let turn = 0;
 const show = async () => {
   const now = ++turn, focused = document.activeElement, inList = get("rows").contains(focused);
-  state = readState();
   showRuns();
   browser.hidden = false;
   browser.ariaBusy = "true";
@@ -442,24 +416,15 @@ const show = async () => {
     showMeasures();
     showRows();
     showExample(texts, outputs);
-    showPosition(focused, inList);
+    const link = get(`example-${example}`);
+    if (inList) link?.focus();
+    else if (!focused.isConnected && focused.id) get(focused.id)?.focus({ preventScroll: true });
   } catch (error) {
     if (now === turn) say(error.message);
   }
   if (now === turn) browser.ariaBusy = "false";
 };
-const showPosition = (focused, inList) => {
-  const link = get(`example-${state.example}`), row = link?.closest("tr"), list = document.querySelector(".list");
-  if (inList) link?.focus({ preventScroll: true });
-  else if (!focused.isConnected && focused.id) get(focused.id)?.focus({ preventScroll: true });
-  if (row && shownExample !== state.example) {
-    const top = row.offsetTop - get("heads").offsetHeight, bottom = row.offsetTop + row.offsetHeight - list.clientHeight;
-    list.scrollTop = Math.max(bottom, Math.min(top, list.scrollTop));
-  }
-  const article = get("example");
-  if (shownExample !== undefined && shownExample !== state.example && article.getBoundingClientRect().top < 0) article.scrollIntoView();
-  shownExample = state.example;
-};
+const follow = () => { readAddress(); show(); };
 get("measure").onchange = event => go({ measure: event.target.value });
 get("pair").onchange = event => go({ pair: event.target.value.split("-").map(name => name.charCodeAt(0) - 65) });
 get("filter").oninput = () => { if (browser.ariaBusy === "false") showRows(); };  // else it is shown soon
@@ -481,6 +446,6 @@ document.addEventListener("keydown", event => {
   step(by);
 });
 if (matchMedia("(max-width: 60rem)").matches) get("choices").open = get("source").open = false;
-window.addEventListener("hashchange", show);
-show();
+window.addEventListener("hashchange", follow);
+follow();
 }

@@ -1,17 +1,4 @@
-"use strict";
 {
-const root = document.documentElement;
-const recall = () => { try { return localStorage.getItem("theme"); } catch { return null; } };
-const dark = matchMedia("(prefers-color-scheme: dark)");
-const theme = () => recall() || (dark.matches ? "dark" : "light");
-const paint = () => {
-  root.dataset.theme = theme();
-  const button = document.querySelector(".theme");
-  if (button) button.ariaLabel = button.title = theme() === "dark" ? "Light colours" : "Dark colours";
-};
-paint();
-dark.addEventListener("change", paint);
-
 // "38.6 ±1.1", "1,234", "7.5 min", "12 %" → a number to sort by; text as it is
 const units = { min: 60, h: 3600 };
 const key = cell => {
@@ -47,31 +34,7 @@ const update = tools => {
     for (const row of [table.tHead.rows[0], ...rows]) row.cells[place].hidden = off.includes(head.dataset.kind);
   });
 };
-// Leave out kinds of columns, the last first, until a table is no wider than its place; the score that ranks stays.
-const fit = tools => {
-  const place = document.getElementById(tools.dataset.table).parentElement;
-  for (const box of [...tools.querySelectorAll("input[type=checkbox]:checked")].reverse()) {
-    if (place.scrollWidth <= place.clientWidth) return;
-    box.checked = false;
-    update(tools);
-  }
-};
-// Stack the cells of a table that is wider than its place.
-const stack = table => {
-  const place = table.closest(".scroll") ?? table, heads = table.tHead?.rows[0]?.cells;
-  if (!heads || place.scrollWidth <= place.clientWidth) return;
-  for (const cell of table.querySelectorAll("tbody :is(th, td)"))
-    if (cell.textContent.trim()) cell.dataset.label = heads[cell.cellIndex].textContent;
-  table.classList.add("stacked");
-};
 const prepare = () => {
-  const button = document.querySelector(".theme");
-  button.hidden = false;
-  button.addEventListener("click", () => {
-    try { localStorage.setItem("theme", theme() === "dark" ? "light" : "dark"); } catch { /* not stored: no change */ }
-    paint();
-  });
-  paint();
   for (const table of document.querySelectorAll("table.sorts")) {
     [...table.tHead.rows[0].cells].forEach((head, place) => {
       if (head.classList.contains("plain")) return;
@@ -86,28 +49,7 @@ const prepare = () => {
     tools.hidden = false;
     tools.addEventListener("input", () => update(tools));
     update(tools);
-    fit(tools);
   }
-  document.querySelectorAll("main table").forEach(stack);
-  const stackShown = event => event.target.querySelectorAll("table").forEach(stack);
-  document.querySelectorAll("main details").forEach(box => box.addEventListener("toggle", stackShown));
-  for (const box of navigator.clipboard ? document.querySelectorAll(".command") : []) {
-    const button = document.createElement("button");
-    button.type = "button";
-    button.textContent = "Copy";
-    button.addEventListener("click", async () => {
-      await navigator.clipboard.writeText(box.querySelector("code").textContent);
-      button.textContent = "Copied";
-    });
-    box.append(button);
-  }
-  const menu = document.querySelector("details.menu");
-  document.addEventListener("click", event => { if (menu && !menu.contains(event.target)) menu.open = false; });
-  document.addEventListener("keydown", event => {
-    if (event.key !== "Escape" || !menu?.open) return;
-    menu.open = false;
-    menu.querySelector("summary").focus();
-  });
 };
 document.addEventListener("DOMContentLoaded", prepare);
 }

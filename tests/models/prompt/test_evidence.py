@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 import pytest
 from support.language_models import EchoEngine, prompted, text_example
-from support.pages import Reading, page_of
+from support.pages import Reading, inspection
 from support.tiny_causal import write_causal
 from support.toys import WORDS, example, fit_tiny
 
@@ -24,11 +24,6 @@ READINGS: dict[str, dict[str, Any]] = {
     "pages": {"page_length": 60},
     "stages": {"input_length": 260},
     "refine": {"input_length": 340},
-}
-ROWS = {  # what the page calls the rows of each reading
-    **dict.fromkeys(("select", "segments"), "for each segment"),
-    **dict.fromkeys(("stages", "refine"), "for each request"),
-    "pages": "at each step",
 }
 LONG = example(3, sentences=36)
 SHORT = text_example([["A short text."]], name="short")
@@ -63,14 +58,13 @@ def test_evidence_is_stored_and_drawn(summaries: tuple[str, list[Summary]], tmp_
         name, evidence = read_evidence(tmp_path, number)
         assert name == EXAMPLES[number].id
         assert evidence.texts == summary.evidence.texts
-        page = Reading(page_of(evidence))
+        page = Reading(inspection(evidence).page())
         assert page.open == []
         for unit in evidence.texts["unit"]:
             assert unit in page.text
         if summary.text:
             (view,) = views(evidence)
             assert isinstance(view, Weights if reading == "pages" else Selections)
-            assert f"units {ROWS[reading]}" in page.text
 
 
 def test_units_and_rows_are_those_of_the_requests(summaries: tuple[str, list[Summary]]) -> None:
