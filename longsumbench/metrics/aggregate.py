@@ -11,12 +11,12 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
 from longsumbench.errors import DataError
 from longsumbench.files import csv_of, open_regular, write_atomically
 from longsumbench.formatting import unguard_cell
 from longsumbench.metrics.statistics import (
+    Numbers,
     bootstrap_interval,
     bootstrap_intervals,
     interval_of_shares,
@@ -44,7 +44,7 @@ class Estimate(NamedTuple):
         return f"{self.mean:{spec}} ±{'–' if math.isnan(half) else format(half, spec)}"
 
 
-def estimate_mean(values: NDArray[np.float64]) -> Estimate | None:
+def estimate_mean(values: Numbers) -> Estimate | None:
     """Return the mean of some values with its bootstrap interval, in their unit; None without values."""
     if not len(values):
         return None
@@ -87,11 +87,6 @@ class MeasureMean:
     lo: float | None
     hi: float | None
     n: int
-
-    def __post_init__(self) -> None:
-        if self.n == 1:  # earlier records have an interval without width
-            object.__setattr__(self, "lo", None)
-            object.__setattr__(self, "hi", None)
 
     @property
     def estimate(self) -> Estimate:
@@ -212,18 +207,18 @@ class ScoreTable:
     """
 
     index: Sequence[str]
-    columns: Mapping[str, NDArray[np.float64]]
+    columns: Mapping[str, Numbers]
 
     def __contains__(self, name: object) -> bool:
         return name in self.columns
 
-    def __getitem__(self, name: str) -> NDArray[np.float64]:
+    def __getitem__(self, name: str) -> Numbers:
         return self.columns[name]
 
     def __len__(self) -> int:
         return len(self.index)
 
-    def assign(self, **columns: NDArray[np.float64]) -> "ScoreTable":
+    def assign(self, **columns: Numbers) -> "ScoreTable":
         """Return the table with more columns, or with others in their place."""
         return ScoreTable(self.index, {**self.columns, **columns})
 
@@ -242,9 +237,7 @@ class ScoreTable:
         return pd.DataFrame(dict(self.columns), pd.Index(list(self.index), name="id", dtype=object))
 
 
-def values_at(
-    table: "ScoreTable | pd.DataFrame", name: str, ids: Sequence[str]
-) -> NDArray[np.float64]:
+def values_at(table: "ScoreTable | pd.DataFrame", name: str, ids: Sequence[str]) -> Numbers:
     """Return a score of some examples; NaN for an example that the table does not have."""
     values, index = np.asarray(table[name], dtype=np.float64), list(table.index)
     if list(ids) == index:
@@ -282,7 +275,7 @@ def read_score_table(path: Path) -> ScoreTable:
         ) from error
 
 
-def _numbers(column: Any) -> NDArray[np.float64]:
+def _numbers(column: Any) -> Numbers:
     """Return the numbers of a column of Arrow; its own method would import pandas."""
     if not len(column):
         return np.empty(0)

@@ -2,7 +2,6 @@
 
 import re
 from collections.abc import Iterable, Iterator, Sequence
-from typing import ClassVar
 
 import numpy as np
 
@@ -48,9 +47,9 @@ class FactRecall(Metric):
     * `fact_recall_chance`: the expected share of random guesses.
     """
 
-    needs_source: ClassVar[bool] = False
-    name: ClassVar[str] = "fact_recall"
-    columns: ClassVar[tuple[str, ...]] = _column_names()
+    needs_source = False
+    name = "fact_recall"
+    columns = _column_names()
 
     def score(self, prediction: str, example: Example) -> dict[str, float]:
         """Score one prediction; `columns` → 0–1 or NaN."""

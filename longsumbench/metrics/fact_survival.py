@@ -3,7 +3,6 @@
 from collections import defaultdict
 from collections.abc import Sequence
 from itertools import accumulate
-from typing import ClassVar
 
 import numpy as np
 
@@ -51,9 +50,9 @@ class FactSurvival(Metric):
     * `fact_survival_ceiling`: what the shortest planted sentences reach with at most as many words as the summary.
     """
 
-    name: ClassVar[str] = "fact_survival"
-    version: ClassVar[int] = 2
-    columns: ClassVar[tuple[str, ...]] = tuple(f"fact_survival{suffix}" for suffix in _SUFFIXES)
+    name = "fact_survival"
+    version = 2
+    columns = tuple(f"fact_survival{suffix}" for suffix in _SUFFIXES)
 
     def score(self, prediction: str, example: Example) -> dict[str, float]:
         """Score one prediction; `columns` → 0–1 or NaN."""

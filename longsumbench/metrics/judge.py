@@ -6,12 +6,12 @@ fluency.
 
 import logging
 import math
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from functools import cached_property, partial
 from itertools import chain, product
 from pathlib import Path
 from types import MappingProxyType
-from typing import Any, ClassVar, NamedTuple
+from typing import Any, NamedTuple
 
 import msgspec
 import numpy as np
@@ -64,16 +64,16 @@ class Judge(core.Metric):
     Deviation: the key points are those of all references together, where FineSurE has one reference.
     """
 
-    needs_source: ClassVar[bool] = False
-    name: ClassVar[str] = "judge"
+    needs_source = False
+    name = "judge"
     # 1 missed verdicts before a second thought, and after less usual marks of thinking
-    version: ClassVar[int] = 2
-    columns: ClassVar[tuple[str, ...]] = (*_COLUMNS, "judge_missing")
-    further: ClassVar[tuple[str, ...]] = (
+    version = 2
+    columns = (*_COLUMNS, "judge_missing")
+    further = (
         "judge_same",
         *(f"{column}_{number}" for number, column in product((1, 2, 3), _COLUMNS)),
     )
-    units: ClassVar[Mapping[str, str]] = MappingProxyType(
+    units = MappingProxyType(
         {name: "1–5" for name in (*columns, *further) if "fluency" in name} | {"judge_alpha": "α"}
     )
 

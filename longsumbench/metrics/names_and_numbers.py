@@ -6,7 +6,7 @@ No model is needed. A name is a sequence of capitalized words, so the first metr
 import re
 from collections.abc import Collection, Iterator
 from decimal import Decimal
-from typing import ClassVar, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 
@@ -106,11 +106,9 @@ class EntityPrecision(WordMetric):
     names, so it does not apply to lower-cased texts.
     """
 
-    name: ClassVar[str] = "entity_precision"
-    columns: ClassVar[tuple[str, ...]] = (name,)
-    agrees: ClassVar[str] = (
-        "τ 0.25 with correctness of stories (people 0.69), -0.23 with faithfulness of reviews"
-    )
+    name = "entity_precision"
+    columns = (name,)
+    agrees = "τ 0.25 with correctness of stories (people 0.69), -0.23 with faithfulness of reviews"
 
     def score(self, prediction: str, example: Example) -> dict[str, float]:
         """Score one prediction; `entity_precision` → 0–1, NaN without names."""
@@ -131,11 +129,9 @@ class NumberPrecision(WordMetric):
     does not apply to a summary without numbers.
     """
 
-    name: ClassVar[str] = "number_precision"
-    columns: ClassVar[tuple[str, ...]] = (name,)
-    agrees: ClassVar[str] = (
-        "τ 0.42 and 0.30 with factuality of papers (people 0.75 and 0.83), neither clear"
-    )
+    name = "number_precision"
+    columns = (name,)
+    agrees = "τ 0.42 and 0.30 with factuality of papers (people 0.75 and 0.83), neither clear"
 
     def score(self, prediction: str, example: Example) -> dict[str, float]:
         """Score one prediction; `number_precision` → 0–1, NaN without numbers."""

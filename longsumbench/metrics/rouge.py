@@ -1,7 +1,6 @@
 """ROUGE-1, -2, -L and -Lsum as one metric."""
 
 from itertools import chain
-from typing import ClassVar
 
 from longsumbench.core import Example, Metric, Scoring, Sentences
 from longsumbench.rouge.scorer import ROUGE_TYPES, SuiteScorer, signature
@@ -15,11 +14,9 @@ class Rouge(Metric):
         splitting: name of the sentence splitter, for the signature.
     """
 
-    needs_source: ClassVar[bool] = False
-    name: ClassVar[str] = "rouge"
-    columns: ClassVar[tuple[str, ...]] = tuple(
-        f"{kind}_{part}" for kind in ROUGE_TYPES for part in "prf"
-    )
+    needs_source = False
+    name = "rouge"
+    columns = tuple(f"{kind}_{part}" for kind in ROUGE_TYPES for part in "prf")
 
     def __init__(self, scoring: Scoring) -> None:
         super().__init__(scoring)

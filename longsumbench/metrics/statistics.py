@@ -15,6 +15,8 @@ from numpy.typing import NDArray
 
 from longsumbench.errors import DataError
 
+Numbers = NDArray[np.float64]
+
 _NUMBERS_AT_ONCE = 2**22  # size of an array of swaps, 8 bytes each
 _DRAND48_FACTOR, _DRAND48_SUMMAND = 0x5DEECE66D, 0xB  # of the generator of Perl's rand
 _TAIL = 0.025  # outside a 95 % interval, on each side
@@ -26,7 +28,7 @@ _FEW_UNEQUAL = 14  # examples; with more, swaps have p-values below any level of
 
 
 def bootstrap_interval(
-    values: Sequence[float] | NDArray[np.float64], resamples: int, seed: int
+    values: Sequence[float] | Numbers, resamples: int, seed: int
 ) -> tuple[float, float]:
     """Return the 95 % percentile interval of the mean of some values, in their unit.
 
@@ -43,9 +45,7 @@ def bootstrap_interval(
     return float(low), float(high)
 
 
-def interval_of_shares(
-    values: NDArray[np.float64], resamples: int, seed: int
-) -> tuple[float, float]:
+def interval_of_shares(values: Numbers, resamples: int, seed: int) -> tuple[float, float]:
     """Return the percentile interval of a mean of shares; if all are 0, or all are 1, the exact binomial interval.
 
     A bootstrap interval of equal values has no width: with 0 of 37 right, the true share can still be 9 %. The
@@ -60,9 +60,7 @@ def interval_of_shares(
     return bootstrap_interval(values, resamples, seed)
 
 
-def bootstrap_intervals(
-    values: NDArray[np.float64], resamples: int, seed: int
-) -> NDArray[np.float64]:
+def bootstrap_intervals(values: Numbers, resamples: int, seed: int) -> Numbers:
     """Return the percentile intervals of the means of several columns, [examples, columns], on the same resamples.
 
     The other arguments are those of `bootstrap_interval`.
@@ -151,7 +149,7 @@ def _student_quantile(degrees: float, probability: float) -> float:
     return float(stdtrit(degrees, probability))
 
 
-def ratio_over_examples(parts: NDArray[np.float64], wholes: NDArray[np.float64]) -> MeanOverSeeds:
+def ratio_over_examples(parts: Numbers, wholes: Numbers) -> MeanOverSeeds:
     """Return Σ parts / Σ wholes, both one per example, with its standard error over other examples (linearized)."""
     examples, ratio = len(parts), float(parts.sum() / wholes.sum())
     if examples < 2:
@@ -164,9 +162,7 @@ def ratio_over_examples(parts: NDArray[np.float64], wholes: NDArray[np.float64])
 
 
 # Begin to read here for tests; intervals of means are above.
-def paired_effect(
-    values: NDArray[np.float64], second: NDArray[np.float64] | None = None
-) -> MeanOverSeeds:
+def paired_effect(values: Numbers, second: Numbers | None = None) -> MeanOverSeeds:
     """Return the mean of paired differences, with its error over other examples and, of several runs, other seeds.
 
     With few examples, or equal differences, the error is at least so large that the p-value is not below 2^(1 − m): m
@@ -203,9 +199,7 @@ def largest_difference(effects: Sequence[MeanOverSeeds], margin: float) -> tuple
     return max(effect.p_smaller(margin) for effect in effects), min(1.0, len(effects) * larger)
 
 
-def holm_levels(
-    p_values: Sequence[float] | NDArray[np.float64], level: float = 0.05
-) -> NDArray[np.float64]:
+def holm_levels(p_values: Sequence[float] | Numbers, level: float = 0.05) -> Numbers:
     """Return the level at which `holm` tests each p-value, in their order: a p-value below it is significant.
 
     The k-th smallest of m is tested at level / (m − k + 1), until one is not significant. The others have its level. An
@@ -220,9 +214,7 @@ def holm_levels(
     return levels
 
 
-def mean_over_seeds(
-    values: NDArray[np.float64], second: NDArray[np.float64] | None = None
-) -> MeanOverSeeds:
+def mean_over_seeds(values: Numbers, second: Numbers | None = None) -> MeanOverSeeds:
     """Return the mean of some values, with its standard errors over other examples and, of several runs, other seeds.
 
     These are the errors of the mean of the examples' means, and of the mean of the seeds' means. What an example has
@@ -252,16 +244,14 @@ def mean_over_seeds(
     return of_examples._replace(seed_error=error, seed_degrees=float(degrees))
 
 
-def _example_means(
-    values: NDArray[np.float64], second: NDArray[np.float64] | None
-) -> NDArray[np.float64]:
-    means: NDArray[np.float64] = values.mean(axis=1)
+def _example_means(values: Numbers, second: Numbers | None) -> Numbers:
+    means: Numbers = values.mean(axis=1)
     if second is not None:
         means -= second.mean(axis=1)
     return means
 
 
-def interval_over_seeds(values: NDArray[np.float64], is_share: bool) -> tuple[float, float]:
+def interval_over_seeds(values: Numbers, is_share: bool) -> tuple[float, float]:
     """Return the 95 % interval of a mean over seeds and examples, in the unit of the values.
 
     Shares have an interval on the scale of arcsin √share, which stays between 0 and 1; if all are 0, or all are 1, the
@@ -279,7 +269,7 @@ def interval_over_seeds(values: NDArray[np.float64], is_share: bool) -> tuple[fl
     return math.sin(max(angle - half, 0.0)) ** 2, math.sin(min(angle + half, math.pi / 2)) ** 2
 
 
-def resampled_means(values: NDArray[np.float64], resamples: int, seed: int) -> NDArray[np.float64]:
+def resampled_means(values: Numbers, resamples: int, seed: int) -> Numbers:
     """Draw samples with replacement and average each: [examples, columns] → [resamples, columns]."""
     count, columns = values.shape
     draw = np.random.default_rng(seed)
@@ -290,7 +280,7 @@ def resampled_means(values: NDArray[np.float64], resamples: int, seed: int) -> N
     return means
 
 
-def perl_intervals(values: NDArray[np.float64], resamples: int = 1_000) -> NDArray[np.float64]:
+def perl_intervals(values: Numbers, resamples: int = 1_000) -> Numbers:
     """Return the averages and intervals of ROUGE-1.5.5 with `-c 95 -r RESAMPLES`, for several columns.
 
     Its resamples are fixed: number i is drawn with Perl's `rand` after `srand(i)`, which on Linux is drand48. Its
@@ -330,8 +320,8 @@ def perl_intervals(values: NDArray[np.float64], resamples: int = 1_000) -> NDArr
 
 
 def approximate_randomization(
-    differences: Sequence[float] | NDArray[np.float64], resamples: int = 10_000, seed: int = 1
-) -> NDArray[np.float64]:
+    differences: Sequence[float] | Numbers, resamples: int = 10_000, seed: int = 1
+) -> Numbers:
     """Test whether two systems differ, by swapping their outputs at random, example by example; return p-values.
 
     A p-value is the share of swaps with a mean difference at least as far from 0. It is valid for any number of
@@ -359,7 +349,7 @@ def approximate_randomization(
     return np.asarray((far + 1) / (resamples + 1))
 
 
-def holm(p_values: Sequence[float] | NDArray[np.float64]) -> NDArray[np.float64]:
+def holm(p_values: Sequence[float] | Numbers) -> Numbers:
     """Return p-values corrected for multiple comparisons (Holm 1979), in their order.
 
     The probability of any false rejection stays at the level of the test.
@@ -375,8 +365,8 @@ def holm(p_values: Sequence[float] | NDArray[np.float64]) -> NDArray[np.float64]
 
 
 def model_confidence_set(
-    scores: Sequence[NDArray[np.float64]], resamples: int = 1_000, seed: int = 1
-) -> NDArray[np.float64]:
+    scores: Sequence[Numbers], resamples: int = 1_000, seed: int = 1
+) -> Numbers:
     """Return the p-value of each system for being among the best (Hansen, Lunde & Nason 2011, with T_R).
 
     The systems with p ≥ 5 % contain the best one with 95 % confidence; that it is chosen by the same scores is allowed
@@ -428,16 +418,16 @@ def model_confidence_set(
     return p_values
 
 
-def _larger_than(values: NDArray[np.float64], least: float) -> NDArray[np.float64]:
+def _larger_than(values: Numbers, least: float) -> Numbers:
     return np.where(np.abs(values) <= least, 0.0, values)
 
 
-def _ratio(gaps: NDArray[np.float64], error: NDArray[np.float64]) -> NDArray[np.float64]:
+def _ratio(gaps: Numbers, error: Numbers) -> Numbers:
     """Divide gaps by their errors; without an error, a gap is infinite and no gap is 0."""
     return np.divide(gaps, error, out=np.where(gaps > 0, math.inf, 0.0), where=error > 0)
 
 
-def _seed_factor(scores: NDArray[np.float64]) -> float:
+def _seed_factor(scores: Numbers) -> float:
     """Return the factor for resampled seeds: without the variance of the examples, and as wide as Student's t."""
     examples, seeds = scores.shape
     if min(examples, seeds) < 2 or not (spread := scores.mean(axis=0).var(ddof=1)):
@@ -451,9 +441,7 @@ def _seed_factor(scores: NDArray[np.float64]) -> float:
     return math.sqrt(share * seeds / (seeds - 1)) * _student_quantile(seeds - 1, 1 - _TAIL) / 1.96
 
 
-def _signs(
-    resamples: int, count: int, seed: int, rows_at_once: int
-) -> Iterator[NDArray[np.float64]]:
+def _signs(resamples: int, count: int, seed: int, rows_at_once: int) -> Iterator[Numbers]:
     """Draw signs, +1 or -1: [resamples, count] in arrays of a few rows; the draws do not depend on `rows_at_once`."""
     draw = np.random.default_rng(seed)
     words = -(-count // 64)
@@ -464,7 +452,7 @@ def _signs(
         yield 1 - 2 * bits.astype(np.float64)
 
 
-def _finite(values: Sequence[float] | NDArray[np.float64], user: str) -> NDArray[np.float64]:
+def _finite(values: Sequence[float] | Numbers, user: str) -> Numbers:
     array = np.asarray(values, dtype=np.float64)
     if len(array) == 0:
         raise DataError(f"{user} needs at least one value; there is none")

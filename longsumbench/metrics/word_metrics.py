@@ -5,7 +5,6 @@ from collections.abc import Iterator, Mapping, Sequence
 from functools import lru_cache
 from itertools import pairwise
 from types import MappingProxyType
-from typing import ClassVar
 
 import numpy as np
 
@@ -64,10 +63,8 @@ class NovelNgrams(WordMetric):
     Every occurrence of an n-gram counts. A column does not apply to a summary of fewer than n words.
     """
 
-    name: ClassVar[str] = "novel_ngrams"
-    columns: ClassVar[tuple[str, ...]] = tuple(
-        f"novel_ngrams_{n}" for n in range(1, LONGEST_NGRAM + 1)
-    )
+    name = "novel_ngrams"
+    columns = tuple(f"novel_ngrams_{n}" for n in range(1, LONGEST_NGRAM + 1))
 
     def score(self, prediction: str, example: Example) -> dict[str, float]:
         """Score one prediction; `novel_ngrams_1` … `novel_ngrams_4` → 0–1 or NaN."""
@@ -87,11 +84,9 @@ class Repetition(WordMetric):
     A column does not apply to a summary of fewer than n words.
     """
 
-    needs_source: ClassVar[bool] = False
-    name: ClassVar[str] = "repetition"
-    columns: ClassVar[tuple[str, ...]] = tuple(
-        f"repetition_{n}" for n in range(1, LONGEST_NGRAM + 1)
-    )
+    needs_source = False
+    name = "repetition"
+    columns = tuple(f"repetition_{n}" for n in range(1, LONGEST_NGRAM + 1))
 
     def score(self, prediction: str, example: Example) -> dict[str, float]:
         """Score one prediction; `repetition_1` … `repetition_4` → 0–1 or NaN."""
@@ -108,12 +103,10 @@ class LengthRatio(WordMetric):
     The references' length is the mean over those with words; if there are none, only the summary's length applies.
     """
 
-    needs_source: ClassVar[bool] = False
-    name: ClassVar[str] = "length_ratio"
-    columns: ClassVar[tuple[str, ...]] = ("length_ratio", "length_summary", "length_references")
-    units: ClassVar[Mapping[str, str]] = MappingProxyType(
-        dict(zip(columns, ("ratio", "words", "words"), strict=True))
-    )
+    needs_source = False
+    name = "length_ratio"
+    columns = ("length_ratio", "length_summary", "length_references")
+    units = MappingProxyType(dict(zip(columns, ("ratio", "words", "words"), strict=True)))
 
     def score(self, prediction: str, example: Example) -> dict[str, float]:
         """Score one prediction; `length_ratio` → a ratio or NaN, the others → words or NaN."""
@@ -133,12 +126,10 @@ class Copied(WordMetric):
     The metric does not apply to a summary of fewer than two words.
     """
 
-    name: ClassVar[str] = "copied"
-    columns: ClassVar[tuple[str, ...]] = ("copied_bigrams", "copied_longest")
-    units: ClassVar[Mapping[str, str]] = MappingProxyType({columns[1]: "words"})
-    agrees: ClassVar[str] = (
-        "τ 0.83 and 0.44 with factuality of papers (people 0.75 and 0.83), 0.42 with errors in meetings"
-    )
+    name = "copied"
+    columns = ("copied_bigrams", "copied_longest")
+    units = MappingProxyType({columns[1]: "words"})
+    agrees = "τ 0.83 and 0.44 with factuality of papers (people 0.75 and 0.83), 0.42 with errors in meetings"
 
     def score(self, prediction: str, example: Example) -> dict[str, float]:
         """Score one prediction; `copied_bigrams` → 0–1, `copied_longest` → words; both may be NaN."""
@@ -167,15 +158,13 @@ class Extractive(WordMetric):
     The metric does not apply to a summary without words.
     """
 
-    name: ClassVar[str] = "extractive"
-    columns: ClassVar[tuple[str, ...]] = (
+    name = "extractive"
+    columns = (
         "extractive_coverage",
         "extractive_density",
         "extractive_compression",
     )
-    units: ClassVar[Mapping[str, str]] = MappingProxyType(
-        {columns[1]: "words", columns[2]: "source words a word"}
-    )
+    units = MappingProxyType({columns[1]: "words", columns[2]: "source words a word"})
 
     def score(self, prediction: str, example: Example) -> dict[str, float]:
         """Score one prediction; coverage → 0–1, density → words, compression → a ratio; all may be NaN."""
