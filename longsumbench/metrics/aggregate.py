@@ -128,14 +128,13 @@ def aggregate(
         problem = "no example can be scored: no reference holds a word that the tokenizer keeps"
         raise DataError(f"{problem}; score.tokenizer=unicode keeps the letters of every script")
     means = (per_example.sort_index() * PERCENT).mean()
-    types = [str(column)[:-2] for column in per_example.columns if str(column).endswith("_f")]
-    intervals = intervals_of(
-        per_example[[f"{kind}_f" for kind in types]], resamples, seed, perl_resampling
-    )
+    columns = [str(name) for name in per_example if str(name).endswith("_f")]
     scores = {}
-    for kind, (low, high) in zip(types, intervals.values(), strict=True):
-        precision, recall, f = (float(means[f"{kind}_{part}"]) for part in "prf")
-        scores[kind] = RougeMeans(precision, recall, f, low, high)
+    intervals = intervals_of(per_example[columns], resamples, seed, perl_resampling)
+    for column, interval in intervals.items():
+        rouge_type = column.removesuffix("_f")
+        plain_means = [float(means[f"{rouge_type}_{statistic}"]) for statistic in "prf"]
+        scores[rouge_type] = RougeMeans(*plain_means, *interval)
     return scores
 
 
@@ -151,10 +150,7 @@ def intervals_of(
         bounds = perl_intervals(values, resamples)[:, 1:]
     else:
         bounds = bootstrap_intervals(values, resamples, seed)
-    return {
-        str(name): (low, high)
-        for name, (low, high) in zip(per_example.columns, bounds.tolist(), strict=True)
-    }
+    return dict(zip(map(str, per_example.columns), map(tuple, bounds.tolist()), strict=True))
 
 
 def aggregate_measures(
@@ -177,15 +173,13 @@ def aggregate_measures(
     measures = {}
     for name, column in per_example.sort_index().items():
         values = column.dropna().to_numpy()
+        scale, interval = PERCENT, interval_of_shares
+        if name in in_units:
+            scale, interval = 1.0, bootstrap_interval
         if len(values):
-            is_share = name not in in_units
-            scale, interval = (
-                (PERCENT, interval_of_shares) if is_share else (1.0, bootstrap_interval)
-            )
             low, high = (scale * bound for bound in interval(values, resamples, seed))
-            measures[str(name)] = MeasureMean(
-                float((scale * values).mean()), low, high, len(values)
-            )
+            mean = float((scale * values).mean())
+            measures[str(name)] = MeasureMean(mean, low, high, len(values))
     return measures
 
 
@@ -242,8 +236,8 @@ def values_at(table: "ScoreTable | pd.DataFrame", name: str, ids: Sequence[str])
     values, index = np.asarray(table[name], dtype=np.float64), list(table.index)
     if list(ids) == index:
         return values
-    places = {example: place for place, example in enumerate(index)}
-    return np.array([values[places[example]] if example in places else math.nan for example in ids])
+    by_id = dict(zip(index, values, strict=True))
+    return np.array([by_id.get(example, math.nan) for example in ids])
 
 
 def read_score_table(path: Path) -> ScoreTable:
@@ -277,14 +271,11 @@ def read_score_table(path: Path) -> ScoreTable:
 
 def _numbers(column: Any) -> Numbers:
     """Return the numbers of a column of Arrow; its own method would import pandas."""
-    if not len(column):
-        return np.empty(0)
-    kinds = {"double": np.float64, "int64": np.int64}
-    if str(column.type) not in kinds:
+    types = {"double": np.float64, "int64": np.int64, "null": np.float64}
+    if str(column.type) not in types:
         raise ValueError(f"a column has the type {column.type}")
-    return np.frombuffer(column.buffers()[1], kinds[str(column.type)], len(column)).astype(
-        np.float64
-    )
+    values = np.frombuffer(column.buffers()[1] or b"", types[str(column.type)], len(column))
+    return values.astype(np.float64)
 
 
 def read_scores(path: Path) -> "pd.DataFrame":

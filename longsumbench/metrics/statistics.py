@@ -11,6 +11,7 @@ from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
 import numpy as np
+import scipy  # loads a part when it is used
 from numpy.typing import NDArray
 
 from longsumbench.errors import DataError
@@ -123,8 +124,8 @@ class MeanOverSeeds(NamedTuple):
         """Return half the width of the interval that leaves this probability on each side; NaN if unknown."""
         if not self.error > 0:
             return math.nan
-        of_examples = self.example_error * _student_quantile(self.example_degrees, tail)
-        return math.hypot(of_examples, self.seed_error * _student_quantile(self.seed_degrees, tail))
+        of_examples, of_seeds = scipy.special.stdtrit(self[2::2], tail).tolist()
+        return math.hypot(self.example_error * of_examples, self.seed_error * of_seeds)
 
     def _tail_beyond(self, distance: float) -> float:
         """Return the probability on each side of the interval of which half is `distance`; 1 if unknown."""
@@ -143,12 +144,6 @@ class MeanOverSeeds(NamedTuple):
         return math.exp(high)
 
 
-def _student_quantile(degrees: float, probability: float) -> float:
-    from scipy.special import stdtrit  # slow: not every command needs a test
-
-    return float(stdtrit(degrees, probability))
-
-
 def ratio_over_examples(parts: Numbers, wholes: Numbers) -> MeanOverSeeds:
     """Return Σ parts / Σ wholes, both one per example, with its standard error over other examples (linearized)."""
     examples, ratio = len(parts), float(parts.sum() / wholes.sum())
@@ -156,9 +151,9 @@ def ratio_over_examples(parts: Numbers, wholes: Numbers) -> MeanOverSeeds:
         return MeanOverSeeds(ratio, math.nan, math.nan)
     noises = parts - ratio * wholes
     error = float(np.sqrt((noises**2).sum() * examples / (examples - 1)) / wholes.sum())
-    return MeanOverSeeds(
-        ratio, 0.0 if error <= _SUM_ERROR * abs(ratio) else error, float(examples - 1)
-    )
+    if error <= _SUM_ERROR * abs(ratio):
+        error = 0.0
+    return MeanOverSeeds(ratio, error, float(examples - 1))
 
 
 # Begin to read here for tests; intervals of means are above.
@@ -246,9 +241,7 @@ def mean_over_seeds(values: Numbers, second: Numbers | None = None) -> MeanOverS
 
 def _example_means(values: Numbers, second: Numbers | None) -> Numbers:
     means: Numbers = values.mean(axis=1)
-    if second is not None:
-        means -= second.mean(axis=1)
-    return means
+    return means if second is None else means - second.mean(axis=1)
 
 
 def interval_over_seeds(values: Numbers, is_share: bool) -> tuple[float, float]:
@@ -397,23 +390,20 @@ def model_confidence_set(
     for system in range(len(means)):
         differences = _larger_than(errors - errors[:, [system]], least)
         gap_errors[system] = np.sqrt((differences**2).mean(axis=0))
-    t, remaining, furthest = (
-        _ratio(gaps, gap_errors),
-        list(range(len(means))),
-        list[tuple[int, float]](),
-    )
+    t, remaining = _ratio(gaps, gap_errors), list(range(len(means)))
+    removed: dict[int, float] = {}  # system → its t, the furthest one first
     while len(remaining) > 1:
         below = t[np.ix_(remaining, remaining)].max(axis=1)
-        furthest.append((remaining.pop(int(below.argmax())), below.max()))
+        removed[remaining.pop(int(below.argmax()))] = below.max()
     # t of the resamples, of the sets from the last to the first
     p_values, largest = np.ones(len(means)), np.zeros(resamples)
-    for system, observed in reversed(furthest):
+    for system, observed in reversed(removed.items()):
         differences = np.abs(_larger_than(errors[:, remaining] - errors[:, [system]], least))
         t_resampled = _ratio(differences, gap_errors[system, remaining])
         largest = np.maximum(largest, t_resampled.max(axis=1))
         p_values[system] = (largest >= observed).mean()
         remaining.append(system)
-    order = [system for system, _ in furthest]
+    order = list(removed)
     p_values[order] = np.maximum.accumulate(p_values[order])
     return p_values
 
@@ -438,7 +428,8 @@ def _seed_factor(scores: Numbers) -> float:
         * seeds
     )
     share = max(0.0, 1 - noise / (examples - 1) / (seeds - 1) / examples / spread)
-    return math.sqrt(share * seeds / (seeds - 1)) * _student_quantile(seeds - 1, 1 - _TAIL) / 1.96
+    t = float(scipy.special.stdtrit(seeds - 1, 1 - _TAIL))
+    return math.sqrt(share * seeds / (seeds - 1)) * t / 1.96
 
 
 def _signs(resamples: int, count: int, seed: int, rows_at_once: int) -> Iterator[Numbers]:

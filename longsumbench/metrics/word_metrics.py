@@ -136,14 +136,18 @@ class Copied(WordMetric):
         source, summary = self.source_words(example), self.words(prediction)
         if len(summary) < 2:
             return dict.fromkeys(self.columns, np.nan)
-        pairs, places = list(pairwise(summary)), _places_of_pairs(source, summary)
-        share = sum(pair in places for pair in pairs) / len(pairs)
-        longest = int(not set(summary).isdisjoint(source))
-        lengths: dict[int, int] = {}  # of the common sequence that ends with the pair at each place
-        for pair in pairs:
-            lengths = {place: lengths.get(place - 1, 1) + 1 for place in places.get(pair, ())}
-            longest = max(longest, *lengths.values()) if lengths else longest
-        return dict(zip(self.columns, (share, float(longest)), strict=True))
+        positions = _find_pairs(source, summary)
+        num_shared, longest = 0, int(not set(summary).isdisjoint(source))
+        # position of a pair in the source → length of the common sequence that ends with it
+        lengths: dict[int, int] = {}
+        for pair in pairwise(summary):
+            num_shared += pair in positions
+            lengths = {place: lengths.get(place - 1, 1) + 1 for place in positions.get(pair, ())}
+            longest = max(longest, *lengths.values(), 0)
+        return {
+            "copied_bigrams": num_shared / (len(summary) - 1),
+            "copied_longest": float(longest),
+        }
 
 
 class Extractive(WordMetric):
@@ -184,18 +188,17 @@ def fragment_lengths(source: Sequence[str], summary: Sequence[str]) -> list[int]
     for the longest match with the following words. After a match, the search continues after its end. The
     next word is the one after the longest match. A word that is not in the source is in no fragment.
 
-    Only places of word pairs are visited, because a match of one word never hides a longer one.
     """
-    common, places = set(summary).intersection(source), _places_of_pairs(source, summary)
+    common, positions = set(summary).intersection(source), _find_pairs(source, summary)
     lengths, start = [], 0
     while start < len(summary):
         length = int(summary[start] in common)
         match_end = 0
         # only places of word pairs are visited: a match of one word never hides a longer one
-        for place in places.get(tuple(summary[start : start + 2]), ()):
-            if place >= match_end:
-                match_length = _num_shared(source, place, summary, start)
-                match_end = place + match_length
+        for position in positions.get(tuple(summary[start : start + 2]), ()):
+            if position >= match_end:
+                match_length = _num_shared(source, position, summary, start)
+                match_end = position + match_length
                 length = max(length, match_length)
         if length:
             lengths.append(length)
@@ -203,20 +206,21 @@ def fragment_lengths(source: Sequence[str], summary: Sequence[str]) -> list[int]
     return lengths
 
 
-def _places_of_pairs(
+def _find_pairs(
     source: Sequence[str], summary: Sequence[str]
-) -> Mapping[tuple[str, ...], Sequence[int]]:
+) -> Mapping[_WordTuple, Sequence[int]]:
     """Return pair of neighbouring summary words → its positions in the source."""
-    pairs: set[tuple[str, ...]] = set(pairwise(summary))
-    places: defaultdict[tuple[str, ...], list[int]] = defaultdict(list)
-    for place, pair in enumerate(pairwise(source)):
+    pairs: set[_WordTuple] = set(pairwise(summary))
+    positions: defaultdict[_WordTuple, list[int]] = defaultdict(list)
+    for position, pair in enumerate(pairwise(source)):
         if pair in pairs:
-            places[pair].append(place)
-    return places
+            positions[pair].append(position)
+    return positions
 
 
-def _num_shared(source: Sequence[str], place: int, summary: Sequence[str], start: int) -> int:
-    limit = min(len(source) - place, len(summary) - start)
-    return next(
-        (count for count in range(limit) if source[place + count] != summary[start + count]), limit
-    )
+def _num_shared(source: Sequence[str], position: int, summary: Sequence[str], start: int) -> int:
+    limit = min(len(source) - position, len(summary) - start)
+    for count in range(limit):
+        if source[position + count] != summary[start + count]:
+            return count
+    return limit
