@@ -5,7 +5,7 @@ another metric may not apply to an example (NaN); its mean is over the examples 
 """
 
 import math
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -134,7 +134,7 @@ def aggregate(
     for column, interval in intervals.items():
         rouge_type = column.removesuffix("_f")
         plain_means = [float(means[f"{rouge_type}_{statistic}"]) for statistic in "prf"]
-        scores[rouge_type] = RougeMeans(*plain_means, *interval)
+        scores[rouge_type] = RougeMeans(*plain_means, *_known(interval))
     return scores
 
 
@@ -177,10 +177,15 @@ def aggregate_measures(
         if name in in_units:
             scale, interval = 1.0, bootstrap_interval
         if len(values):
-            low, high = (scale * bound for bound in interval(values, resamples, seed))
+            bounds = [scale * bound for bound in interval(values, resamples, seed)]
             mean = float((scale * values).mean())
-            measures[str(name)] = MeasureMean(mean, low, high, len(values))
+            measures[str(name)] = MeasureMean(mean, *_known(bounds), len(values))
     return measures
+
+
+def _known(bounds: Iterable[float]) -> Iterator[float | None]:
+    for bound in bounds:
+        yield None if math.isnan(bound) else bound
 
 
 def write_scores(path: Path, per_example: "pd.DataFrame", decimals: int | None = None) -> None:
