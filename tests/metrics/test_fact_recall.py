@@ -6,14 +6,13 @@ from dataclasses import replace
 import pytest
 from support.waiting import assert_linear
 
-from longsumbench.core import Document, Example, Fact, Scoring, Section
+from longsumbench.core import Example, Fact, Scoring
 from longsumbench.metrics.fact_recall import FactRecall, stated_values, words_of
 
 FIRMS = ("adler", "york", "wells", "dahl")
 BRIDGE = Fact("single", "bridge", "adler", FIRMS, 0.0, 0)
 
-TEXT = Document(None, (Section(None, (("the bridge goes to adler .",),)),))
-EMPTY = Example("e", None, None, (TEXT,), (("x",),))  # of facts
+EMPTY = Example("e", None, None, (), (("x",),))  # of facts
 
 
 def score(prediction: str, *facts: Fact) -> dict[str, float]:
@@ -66,15 +65,8 @@ def test_columns_by_hand() -> None:
             "silent", "tunnel", "dahl", ("dahl", "york"), 0.3, 9
         ),  # right, beyond the farthest column
     )
-    said = {
-        "bridge": "adler",
-        "mill": "dahl",
-        "pool": "york",
-        "market": "wells",
-        "school": "york",
-        "tunnel": "dahl",
-    }
-    prediction = " ".join(f"the {subject} goes to {value} ." for subject, value in said.items())
+    said = "bridge adler, mill dahl, pool york, market wells, school york, tunnel dahl"
+    prediction = said.replace(",", " . ")
     assert score(prediction, *facts) == pytest.approx(
         {
             "fact_recall": 4 / 7,
