@@ -7,16 +7,13 @@ from typing import Any
 
 import pytest
 from hypothesis import given, strategies as st
-from support.hub import offer_on_hub
 from support.reading import read_texts, reading_problem
 
 from longsumbench.cache.artifacts import ArtifactCache
-from longsumbench.core import DatasetSettings, Document, Example, Section
-from longsumbench.corpora.gov_report import gov_report_example
+from longsumbench.core import Document, Example, Section
+from longsumbench.corpora.gov_report import gov_report_example, gov_report_hub_example
 from longsumbench.corpora.reading.fields import BadRow
-from longsumbench.corpora.reading.load import load_texts
 from longsumbench.corpora.reading.rows import thinned_examples
-from longsumbench.errors import UsageError
 
 read = partial(read_texts, "gov_report")
 problem = partial(reading_problem, "gov_report")
@@ -178,6 +175,7 @@ def test_the_lists_of_a_release_decide_splits_and_order(
     }
     assert texts.splits["test"][0].documents[0].sections == CRS_SECTIONS
     assert texts.facts["files"][:2] == ["split_ids/crs_train.ids", "split_ids/gao_train.ids"]
+    assert texts.facts["published"] == "2021-04"
     assert texts.facts["left_out"]["test"] == {
         "letter paragraphs": 2,
         "recommendation paragraphs": 2,
@@ -188,11 +186,9 @@ def test_the_lists_of_a_release_decide_splits_and_order(
     assert read(release, stages, limit=2).splits["train"].ids == ["R1", "GAO-1"]
 
 
-def test_what_is_no_release_is_named(release: Path, tmp_path: Path, stages: ArtifactCache) -> None:
+def test_what_is_no_release_is_named(release: Path, stages: ArtifactCache) -> None:
     """A list without the other agency's, two for one split, an empty split, or no lists at all is each said plainly."""
     lists = release / "split_ids"
-    with pytest.raises(UsageError, match=r"leave out dataset\.split_by_hash"):
-        read(release, stages, split_by_hash=True)
     (lists / "gao_test.ids").rename(lists / "kept")
     assert problem(release, stages).startswith(
         f"{lists}: crs_test.ids, but no such list of the other agency; add it"
@@ -201,25 +197,12 @@ def test_what_is_no_release_is_named(release: Path, tmp_path: Path, stages: Arti
     assert read(release, stages).splits["test"].ids == ["R4"]
     (lists / "crs_test.ids").write_text("\n")
     assert "the lists of this split are empty" in problem(release, stages)
-    (tmp_path / "empty" / "split_ids").mkdir(parents=True)
-    assert "none of the lists" in problem(tmp_path / "empty", stages)
     assert "no folder split_ids with crs and gao" in problem(release / "crs", stages)
 
 
-def test_a_line_of_a_row_of_the_hub_is_a_paragraph(
-    stages: ArtifactCache, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """They come from the configuration `document`, get ids, and a line of a report is a paragraph."""
-    rows = [
-        {"report": "A b. C d.\n\n E f.", "summary": "It is.\nSo."},
-        {"report": "G.", "summary": "No."},
-    ]
-
-    asked = offer_on_hub(monkeypatch, tmp_path, rows)
-    texts = load_texts(DatasetSettings(name="gov_report"), stages)
-    assert asked == [("ccdv/govreport-summarization", "document")]
-    assert texts.splits["validation"].ids == ["validation-0", "validation-1"]
+def test_a_line_of_a_row_of_the_hub_is_a_paragraph() -> None:
+    """So it is of the report; of the summary, lines end sentences."""
+    row = {"id": "a", "report": "A b. C d.\n\n E f.", "summary": "It is.\nSo."}
     document = Document(None, (Section(None, (("A b.", "C d."), ("E f.",))),))
-    assert texts.splits["test"][0] == Example(
-        "test-0", None, None, (document,), (("It is.", "So."),)
-    )
+    expected = Example("a", None, None, (document,), (("It is.", "So."),))
+    assert gov_report_hub_example(row) == expected
