@@ -34,7 +34,6 @@ ROUGE_TYPES = ("rouge1", "rouge2", "rougeL", "rougeLsum")
 _MODES = ("google", "perl")
 # the default rule for several references
 _RULES = {"google": "best", "perl": "jackknife"}
-_KERNELS = ("auto", "python")
 
 _LSUM = "rougeLsum"
 _TEXT_TYPES = (*(f"rouge{n}" for n in range(1, 10)), "rougeL", _LSUM)  # of `rouge_score`
@@ -87,7 +86,6 @@ class SuiteScorer:
         self._tokenize = named_tokenizer(self.tokenizer, self.mode)
         self.stemmer, stem_word = _stemmer(scoring)
         self._vocabulary = Vocabulary(stem_word)
-        check_choice("kernels", kernels, _KERNELS)
 
     @cached_property
     def _overlap(self) -> _CountOverlap:
@@ -265,14 +263,11 @@ def _overlap_function(kernels: str) -> _CountOverlap:
 
 
 def _scores(counts: Overlap, mode: str) -> list[Score]:
-    reference, candidate, unigrams, bigrams, sequence, union = counts
+    reference, candidate, *hits = counts
     score = _google_score if mode == "google" else _perl_score
-    return [
-        score(unigrams, candidate, reference),
-        score(bigrams, candidate - 1, reference - 1),
-        score(sequence, candidate, reference),
-        score(union, candidate, reference),
-    ]
+    scores = [score(common_words, candidate, reference) for common_words in hits]
+    scores[1] = score(counts.bigrams, candidate - 1, reference - 1)
+    return scores
 
 
 def _google_score(hits: int, candidate: int, reference: int) -> Score:

@@ -8,7 +8,7 @@ import datasets
 import huggingface_hub
 import pytest
 from support.hub import offer_on_hub
-from support.json_files import read_json, write_json
+from support.json_files import read_json, write_json, write_rows
 from support.serving import QuietHandler, serving
 from support.waiting import PATIENCE
 
@@ -118,7 +118,7 @@ def test_offline_with_the_librarys_copy(
     files = {}
     for split in ("train", "validation", "test"):
         row = {"article": f"{split} text .", "abstract": "we do ."}
-        files[split] = str(write_json(tmp_path / f"{split}.jsonl", row))
+        files[split] = str(write_rows(tmp_path / f"{split}.jsonl", [row]))
     datasets.load_dataset("json", data_files=files, cache_dir=str(tmp_path / "made"))
     folder = own_library_cache / "ccdv___arxiv-summarization" / "section" / "0.0.0" / REVISION
     source = next((tmp_path / "made").rglob("dataset_info.json")).parent
