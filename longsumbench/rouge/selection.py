@@ -44,7 +44,7 @@ class SharedGrams:
         self._selected = np.zeros_like(self._limits)
         self._with_each = self._own
 
-    def _count(self, sentences: Sequence[_Tokens]) -> NDArray[np.int64]:
+    def _count(self, sentences: Sequence[_Tokens]) -> Ints:
         """Count the reference's n-grams in every sentence: [sentences, columns]."""
         width = len(self._limits)
         columns = self._columns
@@ -56,7 +56,7 @@ class SharedGrams:
         return counts.reshape(len(sentences), width)
 
     def f1(
-        self, lengths: NDArray[np.int64], gained: Sequence[Sequence[Joint]], undone: Sequence[Joint]
+        self, lengths: Ints, gained: Sequence[Sequence[Joint]], undone: Sequence[Joint]
     ) -> NDArray[np.float64]:
         """Return ROUGE-1 and ROUGE-2 F1 of the selection with each candidate added: [2, sentences].
 

@@ -190,9 +190,8 @@ def test_what_is_no_release_is_named(release: Path, stages: ArtifactCache) -> No
     """A list without the other agency's, two for one split, an empty split, or no lists at all is each said plainly."""
     lists = release / "split_ids"
     (lists / "gao_test.ids").rename(lists / "kept")
-    assert problem(release, stages).startswith(
-        f"{lists}: crs_test.ids, but no such list of the other agency; add it"
-    )
+    expected = f"{lists / 'crs_test.ids'}: no such list of the other agency; add it"
+    assert problem(release, stages).startswith(expected)
     (lists / "gao_test.ids").write_text("")
     assert read(release, stages).splits["test"].ids == ["R4"]
     (lists / "crs_test.ids").write_text("\n")
