@@ -149,25 +149,21 @@ ONE_LABEL = {"challenge": {"introduction": [1], "conclusion": [0]}}
     ("file", "content", "problem"),
     [
         (PAPER, '{"pdf_parse": {"body_text": []}}', "`abstract`"),
-        (PAPER, None, "No such file"),
         ("val.jsonl", json.dumps({**ANNOTATIONS, "highlights": ONE_LABEL}), "shorter"),
     ],
 )
 def test_a_damaged_file_is_named(
     file: str,
-    content: str | None,
+    content: str,
     problem: str,
     tmp_path: Path,
     stages: ArtifactCache,
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     """One line has the file, what is wrong with it, and how to replace it."""
-    install(tmp_path, monkeypatch, {} if content is None else {file: content})
-    path = tmp_path / "aclsum/dataset" / file
-    if content is None:
-        path.unlink()
+    install(tmp_path, monkeypatch, {file: content})
     line = one_line(lambda: read("aclsum", stages))
-    assert line.startswith(f"{path}: damaged (")
+    assert line.startswith(f"{tmp_path / 'aclsum/dataset' / file}: damaged (")
     assert problem in line
     assert line.endswith("pip install --force-reinstall aclsum")
 

@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 from hypothesis import given, strategies as st
+from support.json_files import write_json
 from support.reading import read_texts, reading_problem
 
 from longsumbench.cache.artifacts import ArtifactCache
@@ -40,22 +41,13 @@ def gao(number: int = 1, **changes: Any) -> dict[str, Any]:
         "Letter", "Dear Sir:", "We wrote.", below=[section("Background", "Roads are old.")]
     )
     highlights = [
-        {"section_title": "Why GAO Did This Study", "paragraphs": ["Roads are old."]},
-        {"section_title": "What GAO Found", "paragraphs": ["They are bad. Very bad."]},
-        {"section_title": "What GAO Recommends", "paragraphs": ["Mend them.", "Agreed."]},
+        section("Why GAO Did This Study", "Roads are old."),
+        section("What GAO Found", "They are bad. Very bad."),
+        section("What GAO Recommends", "Mend them.", "Agreed."),
     ]
-    row = {
-        "id": f"GAO-{number}",
-        "title": "Roads",
-        "url": "https://gao.gov/1",
-        "highlight": highlights,
-    }
-    return {
-        **row,
-        "report": [letter, section("Appendix I", "We counted.")],
-        "fastfact": ["Short."],
-        **changes,
-    }
+    row = {"id": f"GAO-{number}", "title": "Roads", "url": "https://gao.gov/1"}
+    report = [letter, section("Appendix I", "We counted.")]
+    return {**row, "highlight": highlights, "report": report, "fastfact": ["Short."], **changes}
 
 
 CRS_SECTIONS = (
@@ -78,15 +70,13 @@ def write(root: Path, **splits: list[dict[str, Any]]) -> Path:
     for folder in ("crs", "gao", "split_ids"):
         (root / folder).mkdir(parents=True, exist_ok=True)
     for split, rows in splits.items():
-        ids: dict[str, list[str]] = {"crs": [], "gao": []}
+        ids = {"crs": "", "gao": ""}
         for row in rows:
             agency = "gao" if "highlight" in row else "crs"
-            (root / agency / f"{row['id']}.json").write_text(json.dumps(row, indent=1))
-            ids[agency].append(row["id"])
-        for agency, named in ids.items():
-            (root / "split_ids" / f"{agency}_{split}.ids").write_text(
-                "".join(f"{name}\n" for name in named)
-            )
+            write_json(root / agency / f"{row['id']}.json", row)
+            ids[agency] += f"{row['id']}\n"
+        for agency, lines in ids.items():
+            (root / "split_ids" / f"{agency}_{split}.ids").write_text(lines)
     return root
 
 

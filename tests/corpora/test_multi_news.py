@@ -59,15 +59,12 @@ def test_the_hub_and_the_release_are_the_same_texts(
     tmp_path: Path, stages: ArtifactCache, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Rows of the hub become the examples, ids and fingerprint of the release's lines."""
-    rows = [
-        {"document": f"{CLUSTER}{n}".replace("NEWLINE_CHAR", "\n"), "summary": SUMMARY}
-        for n in range(2)
-    ]
-    asked = offer_on_hub(monkeypatch, tmp_path, rows)
+    row = {"document": CLUSTER.replace("NEWLINE_CHAR", "\n"), "summary": SUMMARY}
+    asked = offer_on_hub(monkeypatch, tmp_path, [row] * 2)
     fetched = load_texts(DatasetSettings(name="multi_news"), stages)
     assert asked == [("Awesome075/multi_news_parquet", None)]
     for split in ("train", "validation", "test"):
-        write(tmp_path / "release", split, [f"{CLUSTER}{n}" for n in range(2)], [SUMMARY] * 2)
+        write(tmp_path / "release", split, [CLUSTER] * 2, [SUMMARY] * 2)
     assert read(tmp_path / "release", stages).fingerprint == fetched.fingerprint
 
 

@@ -96,11 +96,9 @@ def test_blank_lines_separate_paragraphs(name: str, newline: str, tmp_path: Path
     """Plain text is one section; a byte order mark is no text, a single line break no end."""
     lines = ["\ufeffOne two. Three", "four.", "", "  ", "# Five.", ""]
     path = write(tmp_path / name, newline.join(lines))
-    example = only(path).example
-    assert (example.id, example.title, example.references) == (path, None, ((),))
-    assert example.documents == (
-        Document(path, (Section(None, (("One two.", "Three four."), ("# Five.",))),)),
-    )
+    section = Section(None, (("One two.", "Three four."), ("# Five.",)))
+    expected = Example(path, None, None, (Document(path, (section,)),), ((),))
+    assert only(path).example == expected
 
 
 def test_rows_need_no_summaries(tmp_path: Path) -> None:

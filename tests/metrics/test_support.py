@@ -223,10 +223,8 @@ def test_a_roberta_of_two_labels(tmp_path: Path) -> None:
 )
 def test_without_a_text_it_does_not_apply(summary: str, source: tuple[str, ...]) -> None:
     """An empty summary and an empty source have no support, which is not 0, and no verdict."""
-    metric = Support(Scoring())
-    scores, verdicts = metric.judge_sentences(summary, example(*source))
-    assert math.isnan(scores["support"])
-    assert verdicts == ()
+    scores, sentences = Support(Scoring()).judge_sentences(summary, example(*source))
+    assert (math.isnan(scores["support"]), sentences) == (True, ())
 
 
 def test_weights_in_pytorchs_format_are_read(tmp_path: Path) -> None:

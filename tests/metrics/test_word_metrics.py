@@ -23,11 +23,6 @@ def score(
     return [row[column] for column in metric.columns]
 
 
-def test_novel_ngrams_by_hand() -> None:
-    """Of "the cat slept on the mat", no word is new; "cat slept" and "slept on" are, and all that they are in."""
-    assert score("novel_ngrams", "THE cat slept on the mat!") == pytest.approx([0, 2 / 5, 3 / 4, 1])
-
-
 def test_repetition_by_hand() -> None:
     """Again come "the", "cat" and "the cat"; no three words do."""
     assert score("repetition", "The cat saw the cat.") == pytest.approx([2 / 5, 1 / 4, 0, 0])

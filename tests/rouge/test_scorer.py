@@ -1,7 +1,6 @@
 """ROUGE equals rouge_score bit for bit and ROUGE-1.5.5 to its five digits, with numba and without."""
 
 import builtins
-import json
 import pickle
 import random
 from collections.abc import Sequence
@@ -12,6 +11,7 @@ from typing import Any
 import pytest
 from hypothesis import given, strategies as st
 from rouge_score import rouge_scorer
+from support.json_files import read_rows
 from support.paths import SHARED
 from support.requirements import SHARED_FOLDER, WORDNET_LISTS
 
@@ -65,11 +65,10 @@ def compiled() -> None:
     scorer(kernels="auto").score(("a b",), [("b a",)])
 
 
-def pairs() -> list[dict[str, Any]]:
-    path = REFERENCE / "rouge_pairs.jsonl"
-    if not path.is_file():
+def pairs(name: str = "rouge_pairs.jsonl") -> list[Any]:
+    if not REFERENCE.is_dir():
         pytest.skip(SHARED_FOLDER)
-    return [json.loads(line) for line in path.read_text(encoding="utf-8").splitlines()]
+    return read_rows(REFERENCE / name)
 
 
 def need_wordnet() -> None:
@@ -83,15 +82,12 @@ def need_wordnet() -> None:
 @pytest.mark.parametrize("name", ["stemmed", "unstemmed"])
 def test_recorded_google_scores(name: str, kernels: str) -> None:
     """Every recorded pair gets rouge_score's precision, recall and F, to the last bit."""
-    recorded = {row["id"]: row for row in pairs()}
     rouge = scorer(stem=name == "stemmed", kernels=kernels)
-    for line in (REFERENCE / "rouge_pairs_google.jsonl").read_text(encoding="utf-8").splitlines():
-        row = json.loads(line)
-        pair = recorded[row["id"]]
-        expected = {
-            kind: Score(*map(score.get, "prf")) for kind, score in row["scores"][name].items()
-        }
-        assert rouge.score(pair["candidate"], [pair["reference"]]) == expected, row["id"]
+    for pair, row in zip(pairs(), pairs("rouge_pairs_google.jsonl"), strict=True):
+        assert pair["id"] == row["id"]
+        scores = rouge.score(pair["candidate"], [pair["reference"]])
+        for kind, score in row["scores"][name].items():
+            assert scores[kind] == tuple(map(score.get, "prf")), (row["id"], kind)
 
 
 @pytest.mark.parametrize("kernels", KERNELS)
@@ -104,9 +100,8 @@ def test_recorded_perl_scores(name: str, kernels: str) -> None:
     for row in pairs():
         scores = rouge.score(row["candidate"], [row["reference"]])
         for kind, score in row["scores"][name].items():
-            assert scores["rougeLsum" if kind == "rougeL" else kind] == Score(
-                *map(score.get, "prf")
-            ), (row["id"], kind)
+            printed = scores["rougeLsum" if kind == "rougeL" else kind]
+            assert printed == tuple(map(score.get, "prf")), (row["id"], kind)
 
 
 @given(TEXTS | RANDOM_TEXTS, st.lists(TEXTS | RANDOM_TEXTS, min_size=1, max_size=3), st.booleans())
@@ -121,7 +116,6 @@ def test_equals_rouge_score(prediction: Text, references: list[Text], stem: bool
 def test_long_texts_score_as_rouge_score_scores_them(length: int) -> None:
     """Long texts score as rouge_score scores them: sentences of all lengths, words as frequent as in prose."""
     chance = random.Random(length)
-
     texts: list[list[str]] = [[], []]
     for sentences in texts:
         for size in chance.choices([3, 20, 30, 200], k=length // 60):

@@ -54,9 +54,7 @@ def test_a_folder_becomes_splits(tmp_path: Path, stages: ArtifactCache) -> None:
     assert texts.splits["train"].ids == ["x1", "x2"]
     assert texts.splits["test"][0] == jsonl_example(row(4, title="T", query="Q?"))
     assert texts.facts["examples"] == {"train": 2, "validation": 1, "test": 1}
-    assert texts.facts["source"] == "local files"
     assert str(tmp_path) not in json.dumps(dict(texts.facts))
-    assert not texts.multi_document
 
 
 def test_a_split_is_a_sequence(tmp_path: Path, stages: ArtifactCache) -> None:

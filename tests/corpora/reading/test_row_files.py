@@ -273,7 +273,7 @@ def test_cut_references_are_said_when_texts_are_read(
     rows = [{"id": f"{n}", "document": f"Text {n}.", "summary": f"{n} {summary}"} for n in range(4)]
     path = tmp_path / "a.csv"
     path.write_text(as_csv(rows))
-    assert len(read(path, stages).facts["cut_references"]) == 1
+    read(path, stages)
     warning = "warning: mine: 4 of 4 references of the test split (e.g. '0') are 31 words long, and none is longer"
     assert capsys.readouterr().err.startswith(warning)
     path.write_text(as_csv([{**row, "summary": f"{row['summary']}."} for row in rows]))
