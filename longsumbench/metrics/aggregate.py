@@ -109,7 +109,6 @@ def column_means(per_example: "pd.DataFrame", in_units: Collection[str] = ()) ->
 def aggregate(
     per_example: "pd.DataFrame",
     resamples: int = MEAN_RESAMPLES,
-    seed: int = BOOTSTRAP_SEED,
     perl_resampling: bool = False,
 ) -> dict[str, RougeMeans]:
     """Return type of ROUGE → its plain means, and the 95 % interval of F1.
@@ -117,7 +116,6 @@ def aggregate(
     Args:
         per_example: ROUGE's columns of `Scored`; the order of the rows does not matter.
         resamples: of the percentile bootstrap over examples.
-        seed: of the resamples, which are the same for all types.
         perl_resampling: compute the intervals of ROUGE-1.5.5, with its seeds. The means stay plain means, not the
             means of its resamples.
 
@@ -130,7 +128,7 @@ def aggregate(
     means = (per_example.sort_index() * PERCENT).mean()
     columns = [str(name) for name in per_example if str(name).endswith("_f")]
     scores = {}
-    intervals = intervals_of(per_example[columns], resamples, seed, perl_resampling)
+    intervals = intervals_of(per_example[columns], resamples, perl_resampling)
     for column, interval in intervals.items():
         rouge_type = column.removesuffix("_f")
         plain_means = [float(means[f"{rouge_type}_{statistic}"]) for statistic in "prf"]
@@ -141,7 +139,6 @@ def aggregate(
 def intervals_of(
     per_example: "pd.DataFrame",
     resamples: int = MEAN_RESAMPLES,
-    seed: int = BOOTSTRAP_SEED,
     perl_resampling: bool = False,
 ) -> dict[str, tuple[float, float]]:
     """Return column → the 95 % interval of its mean, 0–100; arguments as in `aggregate`."""
@@ -149,14 +146,13 @@ def intervals_of(
     if perl_resampling:
         bounds = perl_intervals(values, resamples)[:, 1:]
     else:
-        bounds = bootstrap_intervals(values, resamples, seed)
+        bounds = bootstrap_intervals(values, resamples, BOOTSTRAP_SEED)
     return dict(zip(map(str, per_example.columns), map(tuple, bounds.tolist()), strict=True))
 
 
 def aggregate_measures(
     per_example: "pd.DataFrame",
     resamples: int = MEAN_RESAMPLES,
-    seed: int = BOOTSTRAP_SEED,
     in_units: Collection[str] = (),
 ) -> dict[str, MeasureMean]:
     """Return column → its mean, with the 95 % interval and the number of examples to which it applies.
@@ -164,7 +160,6 @@ def aggregate_measures(
     Args:
         per_example: columns of `Scored`; the order of the rows does not matter.
         resamples: of the percentile bootstrap over these examples.
-        seed: of the resamples.
         in_units: the columns that are not shares.
 
     Returns:
@@ -177,7 +172,7 @@ def aggregate_measures(
         if name in in_units:
             scale, interval = 1.0, bootstrap_interval
         if len(values):
-            bounds = [scale * bound for bound in interval(values, resamples, seed)]
+            bounds = [scale * bound for bound in interval(values, resamples, BOOTSTRAP_SEED)]
             mean = float((scale * values).mean())
             measures[str(name)] = MeasureMean(mean, *_known(bounds), len(values))
     return measures

@@ -3,7 +3,8 @@
 from itertools import chain
 
 from longsumbench.core import Example, Metric, Scoring, Sentences
-from longsumbench.rouge.scorer import ROUGE_TYPES, SuiteScorer, signature
+from longsumbench.core.versions import SCORING_VERSION
+from longsumbench.rouge.scorer import IMPLEMENTATION, ROUGE_TYPES, SuiteScorer
 from longsumbench.sentences import RULE_NAMES, split_for_rouge
 
 
@@ -16,7 +17,9 @@ class Rouge(Metric):
 
     needs_source = False
     name = "rouge"
-    columns = tuple(f"{kind}_{part}" for kind in ROUGE_TYPES for part in "prf")
+    columns = tuple(
+        f"{rouge_type}_{statistic}" for rouge_type in ROUGE_TYPES for statistic in "prf"
+    )
 
     def __init__(self, scoring: Scoring) -> None:
         super().__init__(scoring)
@@ -43,6 +46,20 @@ class Rouge(Metric):
 
     def signature(self, n: int) -> str:
         """Describe how a mean over `n` examples is computed."""
-        return signature(
-            self._rouge, n, self.splitting, zero_for_empty=self.scoring.empty_references == "zero"
-        )
+        scorer = self._rouge
+        parts: dict[str, object] = {
+            "rouge": IMPLEMENTATION,
+            "mode": scorer.mode,
+            "stemmer": scorer.stemmer,
+            "tokenizer": scorer.tokenizer,
+            "sentences": self.splitting,
+            "L": "sentence",
+            "Lsum": "union",
+            "truncation": "none",
+            "references": f"{scorer.references}-f",
+            "n": n,
+            "v": SCORING_VERSION,
+        }
+        if self.scoring.empty_references == "zero":
+            parts["empty_references"] = "zero"
+        return "|".join(f"{name}:{value}" for name, value in parts.items())

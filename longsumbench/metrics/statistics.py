@@ -313,7 +313,7 @@ def perl_intervals(values: Numbers, resamples: int = 1_000) -> Numbers:
 
 
 def approximate_randomization(
-    differences: Sequence[float] | Numbers, resamples: int = 10_000, seed: int = 1
+    differences: Sequence[float] | Numbers, resamples: int = 10_000
 ) -> Numbers:
     """Test whether two systems differ, by swapping their outputs at random, example by example; return p-values.
 
@@ -325,7 +325,6 @@ def approximate_randomization(
             same swaps. A difference of 0 has no effect, so it can replace the value of an example to which a column
             does not apply.
         resamples: number of random swaps of all examples.
-        seed: of the swaps.
 
     Returns:
         A single p-value, or [columns].
@@ -337,7 +336,7 @@ def approximate_randomization(
     bound = np.abs(values.sum(axis=0)) - _SUM_ERROR * np.abs(values).sum(axis=0)
     # a bounded number of swaps is in memory
     rows_at_once = max(1, _NUMBERS_AT_ONCE // max(values.shape))
-    blocks = _signs(resamples, len(values), seed, rows_at_once)
+    blocks = _draw_signs(resamples, len(values), rows_at_once)
     far = sum((np.abs(signs @ values) >= bound).sum(axis=0) for signs in blocks)
     return np.asarray((far + 1) / (resamples + 1))
 
@@ -357,9 +356,7 @@ def holm(p_values: Sequence[float] | Numbers) -> Numbers:
     return corrected
 
 
-def model_confidence_set(
-    scores: Sequence[Numbers], resamples: int = 1_000, seed: int = 1
-) -> Numbers:
+def model_confidence_set(scores: Sequence[Numbers], resamples: int = 1_000) -> Numbers:
     """Return the p-value of each system for being among the best (Hansen, Lunde & Nason 2011, with T_R).
 
     The systems with p ≥ 5 % contain the best one with 95 % confidence; that it is chosen by the same scores is allowed
@@ -369,14 +366,13 @@ def model_confidence_set(
     Args:
         scores: of each system, [examples, seeds], on the same examples; higher is better.
         resamples: number of resamples, of examples and of each system's seeds.
-        seed: of the resamples.
 
     Raises:
         DataError: there are no scores, or one is not finite.
     """
     values = _finite(np.concatenate(scores, axis=1), "a model confidence set")
-    draw, ends = np.random.default_rng(seed), np.cumsum([each.shape[1] for each in scores])
-    resampled = np.split(resampled_means(values, resamples, seed), ends[:-1], axis=1)
+    draw, ends = np.random.default_rng(1), np.cumsum([each.shape[1] for each in scores])
+    resampled = np.split(resampled_means(values, resamples, seed=1), ends[:-1], axis=1)
     means, errors = np.array([each.mean() for each in scores]), np.empty((resamples, len(scores)))
     for system, of_seeds in enumerate(resampled):
         center = of_seeds.mean(axis=1)
@@ -432,9 +428,9 @@ def _seed_factor(scores: Numbers) -> float:
     return math.sqrt(share * seeds / (seeds - 1)) * t / 1.96
 
 
-def _signs(resamples: int, count: int, seed: int, rows_at_once: int) -> Iterator[Numbers]:
+def _draw_signs(resamples: int, count: int, rows_at_once: int) -> Iterator[Numbers]:
     """Draw signs, +1 or -1: [resamples, count] in arrays of a few rows; the draws do not depend on `rows_at_once`."""
-    draw = np.random.default_rng(seed)
+    draw = np.random.default_rng(1)
     words = -(-count // 64)
     for start in range(0, resamples, rows_at_once):
         rows = min(rows_at_once, resamples - start)

@@ -12,9 +12,8 @@ from itertools import chain, pairwise
 import numpy as np
 from numpy.typing import NDArray
 
-from longsumbench.core import Example, check_choice, check_minimum
+from longsumbench.core import Example
 from longsumbench.rouge.all_pairs import (
-    PAIR_MEASURES,
     Ids,
     Ints,
     num_ngrams,
@@ -147,12 +146,7 @@ def sequential_selection(
 
     Returns:
         For each reference, the indices of the selected texts in the order of selection.
-
-    Raises:
-        UsageError: the measure is unknown, or n is below 1.
     """
-    check_choice("measure", measure, PAIR_MEASURES)
-    check_minimum("ngram", ngram, 1)
     in_texts, in_references = shared_ngrams(texts, references, ngram)
     sizes = num_ngrams(texts, ngram)
     return [_select_for_reference(in_texts, counts, sizes, measure) for counts in in_references]

@@ -84,7 +84,7 @@ class Porter:
         if last in "dg" and word.endswith(("ed", "ing")):
             word = self._without_ed_or_ing(word)
             last = word[-1]
-        if last == "y" and self._is_stem_of_y(word[:-1]):
+        if last == "y" and self._precedes_y(word[:-1]):
             word = word[:-1] + "i"
             last = "i"
         if last in self._endings_2 and word.endswith(self._endings_2[last]):
@@ -128,7 +128,7 @@ class Porter:
             return stem if stem[-1] in "lsz" else stem[:-1]
         return stem + "e" if form.count("vc") == 1 and self._is_short(stem, form) else stem
 
-    def _is_stem_of_y(self, stem: str) -> bool:
+    def _precedes_y(self, stem: str) -> bool:
         """Step 1c."""
         form = _form(stem)
         return len(form) > 1 and form[-1] == "c" if self._extended else "v" in form

@@ -43,16 +43,14 @@ def test_a_bad_table_is_an_error_of_one_line(
 def test_any_dataset_of_the_hub(
     tmp_path: Path, own_config: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Named by the command line with its columns, a dataset of the hub is run, and can be given a name."""
+    """Named by the command line with its columns, a dataset of the hub is run."""
     rows = [{"article": f"Text {number}.", "highlights": "One."} for number in range(2)]
     calls = offer_on_hub(monkeypatch, tmp_path, rows)
     columns = [f"dataset.columns.{field}={column}" for field, column in OTHER_NAMES.items()]
     words = ["dataset=hub", *columns, "dataset.split=train"]
     results = ["baselines=false", "score.resamples=100", f"results_dir={tmp_path}"]
     assert main(["run", "model=lead", "dataset.path=me/news/v2", *words, *results]) == 0
-    assert main(["dataset", "add", "news", "me/other", *words]) == 0
-    assert main(["run", "model=lead", "dataset=news", *results]) == 0
-    assert calls == [("me/news", "v2"), ("me/other", None)]
+    assert calls == [("me/news", "v2")]
 
 
 def test_a_hub_dataset_needs_its_name(stages: ArtifactCache) -> None:

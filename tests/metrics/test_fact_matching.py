@@ -9,7 +9,7 @@ from support.planted_facts import NUMBER, fact_of
 from support.waiting import assert_linear
 
 from longsumbench.core import PlantedFact
-from longsumbench.metrics.fact_matching import MISSING, RIGHT, WRONG, judge_facts, tokens_of
+from longsumbench.metrics.fact_matching import MISSING, RIGHT, WRONG, judge_facts, read_tokens
 
 EQUAL = {  # forms of one value
     "amount: 3.4 million euros": "3,400,000 euros|€3.4m|EUR 3.4 mn|€3.4 million|3.4-million-euro|3.4 million"
@@ -89,7 +89,7 @@ def test_dates_in_all_formats() -> None:
     while day.year == 2024:
         expected = {f"@{day:%m-%d}", "@2024"}
         for form in formats:
-            tokens = tokens_of(f"It ends on {day.strftime(form)}, they said.")
+            tokens = read_tokens(f"It ends on {day.strftime(form)}, they said.")
             swapped = {f"@{day:%d-%m}"} if "/" in form else set()
             assert tokens - {"it", "end", "they", "said"} == expected | swapped, day.strftime(form)
         day += datetime.timedelta(1)

@@ -51,7 +51,7 @@ _PROSE_SLACK = 10
 
 @dataclass(frozen=True)
 class Controls:
-    """What reports can vary in, besides their length; an invalid value is a UsageError."""
+    """What reports can vary in, besides their length."""
 
     # number of documents that share the sections; at most the number of sections
     sources: int = 1
@@ -59,10 +59,6 @@ class Controls:
     agenda: str = _FIXED
     # sentences that replace the plain distractors; a report has consecutive ones from a random place on
     prose: core.Sentences = field(default=(), repr=False)
-
-    def __post_init__(self) -> None:
-        core.check_minimum("sources", self.sources, 1)
-        core.check_choice("agenda", self.agenda, (_FIXED, _ASKED))
 
 
 _DEFAULT = Controls()

@@ -25,12 +25,12 @@ def clones_of(summary: Sentences, paragraphs: Sequence[Sentences]) -> list[bool]
     lower-cased words without stemming, across the ends of sentences. A summary of one word has no
     bigrams and no clones.
     """
-    summary_bigrams = _bigrams_of(summary)
+    summary_bigrams = _count_bigrams(summary)
     most = _CLONE_RECALL * summary_bigrams.total()
-    return [(summary_bigrams & _bigrams_of(text)).total() > most for text in paragraphs]
+    return [(summary_bigrams & _count_bigrams(text)).total() > most for text in paragraphs]
 
 
-def _bigrams_of(text: Sentences) -> Counter[tuple[str, str]]:
+def _count_bigrams(text: Sentences) -> Counter[tuple[str, str]]:
     return Counter(pairwise(_plain_tokens(text)))
 
 

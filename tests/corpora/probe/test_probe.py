@@ -244,8 +244,6 @@ def test_a_report_holds_a_fact() -> None:
     assert {note.facts[0].kind for note in notes} == {"single", "relayed", "silent"}
     with pytest.raises(UsageError, match="31 tokens"):
         report(31, 1, 0)
-    with pytest.raises(UsageError, match="sources"):
-        Controls(sources=0)
 
 
 def test_trained_short_and_tested_long() -> None:
