@@ -71,8 +71,8 @@ from .language_model import (
 from .metric import (
     Metric as Metric,
     Scored as Scored,
+    SentenceScores as SentenceScores,
     SentenceVerdict as SentenceVerdict,
-    Verdicts as Verdicts,
 )
 from .ranker import (
     RANKABLE_UNITS as RANKABLE_UNITS,

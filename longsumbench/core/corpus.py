@@ -67,14 +67,10 @@ class Hub:
     Attributes:
         repository: "owner/name"; empty: what `dataset.path` names.
         config: the configuration to load, if there are several.
-        revision: a commit; None: the newest one, which the record states.
-        splits: the hub's split names → ours, unless they are `train`, `validation`, `test` or an alias.
     """
 
     repository: str
     config: str | None = None
-    revision: str | None = None
-    splits: Mapping[str, str] | None = None
 
 
 @dataclass(frozen=True)

@@ -19,7 +19,7 @@ class SentenceVerdict(NamedTuple):
     Attributes:
         score: 0–1.
         source: index of the source sentence that decided it, or begins there; −1 if none did.
-        key_point: what was looked for in the summary; None: this is a verdict on one of its sentences.
+        key_point: what was looked for in the summary; None: this is the score of one of its sentences.
     """
 
     score: float
@@ -27,7 +27,7 @@ class SentenceVerdict(NamedTuple):
     key_point: str | None = None
 
 
-Verdicts: TypeAlias = Mapping[str, Mapping[str, Sequence[SentenceVerdict]]]  # metric → id → …
+SentenceScores: TypeAlias = Mapping[str, Mapping[str, Sequence[SentenceVerdict]]]  # metric → id → …
 
 
 class Metric(ABC):
@@ -66,7 +66,7 @@ class Metric(ABC):
     def judge_sentences(
         self, prediction: str, example: Example
     ) -> tuple[dict[str, float], Sequence[SentenceVerdict]]:
-        """Score one prediction, and give a verdict on each of its sentences, and on each key point; most give none."""
+        """Score one prediction, and each of its sentences, and each key point; most score the whole only."""
         return self.score(prediction, example), ()
 
     def check(self) -> None:  # noqa: B027 - most metrics need nothing
@@ -104,10 +104,12 @@ class Scored:
         per_example: a row for each example, indexed by `id`, in reading order; 0–1, or in a column's unit.
         empty_references: ids of examples that were skipped because no reference can be scored.
         empty_predictions: number of rows whose prediction is empty.
-        verdicts: metric → id → its verdicts on the prediction.
+        sentences: metric → id → its scores of the prediction's sentences.
+        targets: the examples of all predictions, without their documents.
     """
 
     per_example: "pd.DataFrame"
     empty_references: tuple[str, ...] = ()
     empty_predictions: int = 0
-    verdicts: Verdicts = field(default_factory=dict)
+    sentences: SentenceScores = field(default_factory=dict)
+    targets: Sequence[Example] = ()

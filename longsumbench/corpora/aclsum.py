@@ -112,6 +112,9 @@ class Annotations:
                     yield sentence
 
 
+_ToExamples = Callable[[Annotations, PaperText], Read]
+
+
 def abstract_example(annotations: Annotations, paper: PaperText) -> Thinned:
     """Return the Example whose reference is the abstract."""
     prose = _prose(paper.body_text)
@@ -199,9 +202,7 @@ def _repeats(paragraph: str, abstract: set[tuple[str, ...]]) -> bool:
     return 2 * num_shared > len(grams) or 3 * num_shared > len(abstract)
 
 
-def _read_papers(
-    to_examples: Callable[[Annotations, PaperText], Read], settings: Any
-) -> Iterator[tuple[str, Read]]:
+def _read_papers(to_examples: _ToExamples, settings: Any) -> Iterator[tuple[str, Read]]:
     """Yield (split, examples of a paper) in the order of the package's files.
 
     Raises:
@@ -240,10 +241,9 @@ def _package() -> Distribution:
         raise EnvironmentProblem(problem) from error
 
 
-def _built_in(to_examples: Callable[[Annotations, PaperText], Read]) -> BuiltIn:
-    return BuiltIn(
-        partial(_read_papers, to_examples), lambda settings: {"aclsum": _package().version}
-    )
+def _built_in(to_examples: _ToExamples) -> BuiltIn:
+    read = partial(_read_papers, to_examples)
+    return BuiltIn(read, lambda settings: {"aclsum": _package().version})
 
 
 CORPUS = Corpus(

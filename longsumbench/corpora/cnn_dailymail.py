@@ -31,7 +31,7 @@ _HIGHLIGHT = re.compile(r"^[^\S\n]*@highlight(?!\S)", re.MULTILINE)
 def cnn_dailymail_example(row: Row) -> Example:
     """Turn one row of the hub into an Example."""
     article, highlights = fields.text_in(row, "article"), fields.text_in(row, "highlights")
-    return example_of(fields.id_in(row, "id"), article, highlights.split("\n"), None)
+    return build_example(fields.id_in(row, "id"), article, highlights.split("\n"), None)
 
 
 def _stories_source(path: Path) -> Source | None:
@@ -60,7 +60,7 @@ def _stories_source(path: Path) -> Source | None:
     )
 
 
-def example_of(
+def build_example(
     identity: str, article: str, highlights: Sequence[str], source: str | None
 ) -> Example:
     """Return a story as an Example. Each highlight is one sentence of the reference; empty ones are ignored.
@@ -78,9 +78,9 @@ def example_of(
 
 
 def from_story(text: str, identity: str, url: str) -> Example:
-    """Turn the text of a story's file into an Example; errors as `example_of`."""
+    """Turn the text of a story's file into an Example; errors as `build_example`."""
     article, *highlights = _HIGHLIGHT.split(text)
-    return example_of(identity, article, highlights, url)
+    return build_example(identity, article, highlights, url)
 
 
 def _find_stories(root: Path) -> tuple[dict[str, Path], dict[str, Path]]:

@@ -161,7 +161,7 @@ def _reports_source(path: Path) -> Source | None:
             return None
         problem = f"no folder {_SPLIT_IDS} with crs and gao, and no train, validation or test .jsonl in it"
         raise DataError(problem, path)
-    lists = _lists(root / _SPLIT_IDS)
+    lists = _find_lists(root / _SPLIT_IDS)
     reports: list[Path] = []
     for agency in _AGENCIES:
         reports += sorted((root / agency).glob("*.json"))
@@ -169,21 +169,17 @@ def _reports_source(path: Path) -> Source | None:
     return files.local_source(root, list(chain.from_iterable(lists.values())), entries, reports)
 
 
-def _lists(folder: Path) -> dict[str, tuple[Path, Path]]:
+def _find_lists(folder: Path) -> dict[str, tuple[Path, Path]]:
     """Return split → the lists of both agencies."""
-    crs, gao = (_lists_of(agency, folder) for agency in _AGENCIES)
+    crs, gao = (_find_agency_lists(agency, folder) for agency in _AGENCIES)
     if not crs and not gao:
-        raise DataError(
-            "none of the lists crs_train.ids, gao_train.ids …; fetch the release again", folder
-        )
-    for split, file in {**crs, **gao}.items():
-        if not (split in crs and split in gao):
-            problem = f"{file.name}, but no such list of the other agency; add it, empty if there are no such reports"
-            raise DataError(problem, folder)
-    return {split: (crs[split], gao[split]) for split in crs}
+        problem = "none of the lists crs_train.ids, gao_train.ids …; fetch the release again"
+        raise DataError(problem, folder)
+    problem = "no such list of the other agency; add it, empty if there are no such reports"
+    return files.pair_splits(crs, gao, problem)
 
 
-def _lists_of(agency: str, folder: Path) -> dict[str, Path]:
+def _find_agency_lists(agency: str, folder: Path) -> dict[str, Path]:
     lists = folder.glob(f"{agency}_*.ids")
     return files.one_per_split((file.stem.removeprefix(f"{agency}_"), file) for file in lists)
 

@@ -60,11 +60,6 @@ def _clusters_source(path: Path) -> Source | None:
     The result is None for a folder that has only JSON lines, and for a file of another kind.
     """
     if not path.is_dir():
-        if path.is_file() and _HALF_NAME.fullmatch(path.name):
-            problem = (
-                "half of a split: give the folder, dataset.path=FOLDER with .src.cleaned and .tgt"
-            )
-            raise DataError(problem, path)
         return None
     clusters, summaries = (files.one_per_split(_halves(path, half)) for half in ("src", "tgt"))
     if not clusters and not summaries:
@@ -74,12 +69,8 @@ def _clusters_source(path: Path) -> Source | None:
             "no train, val or test .src.cleaned (or .src) with its .tgt in this folder, nor .jsonl"
         )
         raise DataError(problem, path)
-    for split, file in {**clusters, **summaries}.items():
-        if not (split in clusters and split in summaries):
-            raise DataError(
-                "half of a split: add the other file, .src.cleaned (or .src) or .tgt", file
-            )
-    pairs = {split: (clusters[split], summaries[split]) for split in clusters}
+    problem = "half of a split: add the other file, .src.cleaned (or .src) or .tgt"
+    pairs = files.pair_splits(clusters, summaries, problem)
     halves = list(chain.from_iterable(pairs.values()))
     return files.local_source(path, halves, partial(_cluster_entries, pairs))
 

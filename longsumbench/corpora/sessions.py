@@ -89,7 +89,7 @@ def _holds_session(row: Row) -> bool:
     return "messages" in row or "mapping" in row
 
 
-def _kind_of_line(row: Row) -> str:
+def _describe_line(row: Row) -> str:
     """Return what a line without a turn is; empty for a turn or a session."""
     for mark, kind in _NO_TURN.items():
         if row.get(mark):
@@ -114,7 +114,7 @@ def _current_turns(
     turns = []
     for number, row in log:
         name = _name_in(row, "uuid")
-        kind = "lines written twice" if name in nodes else _kind_of_line(row)
+        kind = "lines written twice" if name in nodes else _describe_line(row)
         if name:
             nodes.setdefault(name, row)
         if kind:
@@ -143,7 +143,7 @@ def _lines_before_last_turn(nodes: Mapping[str, Row]) -> set[str]:
     steps: dict[str, str] = {}
     callers: dict[str, str] = {}
     for name, row in nodes.items():
-        steps[name] = _step_of_line(name, row, callers)
+        steps[name] = _find_step(name, row, callers)
     parents: dict[str, str] = {}
     last = ""
     for name, row in nodes.items():
@@ -152,7 +152,7 @@ def _lines_before_last_turn(nodes: Mapping[str, Row]) -> set[str]:
             parents.setdefault(parent, last)
         if steps.get(parent) != steps[name]:
             parents.setdefault(steps[name], parent)
-        if not _kind_of_line(row):
+        if not _describe_line(row):
             last = name
     path = {""}
     step = steps.get(last, "")
@@ -163,7 +163,7 @@ def _lines_before_last_turn(nodes: Mapping[str, Row]) -> set[str]:
     return {name for name, step in steps.items() if step in path} | {""}
 
 
-def _step_of_line(name: str, row: Row, callers: dict[str, str]) -> str:
+def _find_step(name: str, row: Row, callers: dict[str, str]) -> str:
     """Return the step of a line; `callers` has the step of each call so far, by its id."""
     message = row.get("message")
     if not isinstance(message, dict):

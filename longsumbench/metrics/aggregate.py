@@ -5,18 +5,18 @@ another metric may not apply to an example (NaN); its mean is over the examples 
 """
 
 import math
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
 from longsumbench.errors import DataError
 from longsumbench.files import csv_of, open_regular, write_atomically
 from longsumbench.formatting import unguard_cell
 from longsumbench.metrics.statistics import (
+    Numbers,
     bootstrap_interval,
     bootstrap_intervals,
     interval_of_shares,
@@ -44,7 +44,7 @@ class Estimate(NamedTuple):
         return f"{self.mean:{spec}} ±{'–' if math.isnan(half) else format(half, spec)}"
 
 
-def estimate_mean(values: NDArray[np.float64]) -> Estimate | None:
+def estimate_mean(values: Numbers) -> Estimate | None:
     """Return the mean of some values with its bootstrap interval, in their unit; None without values."""
     if not len(values):
         return None
@@ -88,11 +88,6 @@ class MeasureMean:
     hi: float | None
     n: int
 
-    def __post_init__(self) -> None:
-        if self.n == 1:  # earlier records have an interval without width
-            object.__setattr__(self, "lo", None)
-            object.__setattr__(self, "hi", None)
-
     @property
     def estimate(self) -> Estimate:
         """The mean with its interval."""
@@ -114,7 +109,6 @@ def column_means(per_example: "pd.DataFrame", in_units: Collection[str] = ()) ->
 def aggregate(
     per_example: "pd.DataFrame",
     resamples: int = MEAN_RESAMPLES,
-    seed: int = BOOTSTRAP_SEED,
     perl_resampling: bool = False,
 ) -> dict[str, RougeMeans]:
     """Return type of ROUGE → its plain means, and the 95 % interval of F1.
@@ -122,7 +116,6 @@ def aggregate(
     Args:
         per_example: ROUGE's columns of `Scored`; the order of the rows does not matter.
         resamples: of the percentile bootstrap over examples.
-        seed: of the resamples, which are the same for all types.
         perl_resampling: compute the intervals of ROUGE-1.5.5, with its seeds. The means stay plain means, not the
             means of its resamples.
 
@@ -133,21 +126,19 @@ def aggregate(
         problem = "no example can be scored: no reference holds a word that the tokenizer keeps"
         raise DataError(f"{problem}; score.tokenizer=unicode keeps the letters of every script")
     means = (per_example.sort_index() * PERCENT).mean()
-    types = [str(column)[:-2] for column in per_example.columns if str(column).endswith("_f")]
-    intervals = intervals_of(
-        per_example[[f"{kind}_f" for kind in types]], resamples, seed, perl_resampling
-    )
+    columns = [str(name) for name in per_example if str(name).endswith("_f")]
     scores = {}
-    for kind, (low, high) in zip(types, intervals.values(), strict=True):
-        precision, recall, f = (float(means[f"{kind}_{part}"]) for part in "prf")
-        scores[kind] = RougeMeans(precision, recall, f, low, high)
+    intervals = intervals_of(per_example[columns], resamples, perl_resampling)
+    for column, interval in intervals.items():
+        rouge_type = column.removesuffix("_f")
+        plain_means = [float(means[f"{rouge_type}_{statistic}"]) for statistic in "prf"]
+        scores[rouge_type] = RougeMeans(*plain_means, *_known(interval))
     return scores
 
 
 def intervals_of(
     per_example: "pd.DataFrame",
     resamples: int = MEAN_RESAMPLES,
-    seed: int = BOOTSTRAP_SEED,
     perl_resampling: bool = False,
 ) -> dict[str, tuple[float, float]]:
     """Return column → the 95 % interval of its mean, 0–100; arguments as in `aggregate`."""
@@ -155,17 +146,13 @@ def intervals_of(
     if perl_resampling:
         bounds = perl_intervals(values, resamples)[:, 1:]
     else:
-        bounds = bootstrap_intervals(values, resamples, seed)
-    return {
-        str(name): (low, high)
-        for name, (low, high) in zip(per_example.columns, bounds.tolist(), strict=True)
-    }
+        bounds = bootstrap_intervals(values, resamples, BOOTSTRAP_SEED)
+    return dict(zip(map(str, per_example.columns), map(tuple, bounds.tolist()), strict=True))
 
 
 def aggregate_measures(
     per_example: "pd.DataFrame",
     resamples: int = MEAN_RESAMPLES,
-    seed: int = BOOTSTRAP_SEED,
     in_units: Collection[str] = (),
 ) -> dict[str, MeasureMean]:
     """Return column → its mean, with the 95 % interval and the number of examples to which it applies.
@@ -173,7 +160,6 @@ def aggregate_measures(
     Args:
         per_example: columns of `Scored`; the order of the rows does not matter.
         resamples: of the percentile bootstrap over these examples.
-        seed: of the resamples.
         in_units: the columns that are not shares.
 
     Returns:
@@ -182,16 +168,19 @@ def aggregate_measures(
     measures = {}
     for name, column in per_example.sort_index().items():
         values = column.dropna().to_numpy()
+        scale, interval = PERCENT, interval_of_shares
+        if name in in_units:
+            scale, interval = 1.0, bootstrap_interval
         if len(values):
-            is_share = name not in in_units
-            scale, interval = (
-                (PERCENT, interval_of_shares) if is_share else (1.0, bootstrap_interval)
-            )
-            low, high = (scale * bound for bound in interval(values, resamples, seed))
-            measures[str(name)] = MeasureMean(
-                float((scale * values).mean()), low, high, len(values)
-            )
+            bounds = [scale * bound for bound in interval(values, resamples, BOOTSTRAP_SEED)]
+            mean = float((scale * values).mean())
+            measures[str(name)] = MeasureMean(mean, *_known(bounds), len(values))
     return measures
+
+
+def _known(bounds: Iterable[float]) -> Iterator[float | None]:
+    for bound in bounds:
+        yield None if math.isnan(bound) else bound
 
 
 def write_scores(path: Path, per_example: "pd.DataFrame", decimals: int | None = None) -> None:
@@ -212,18 +201,18 @@ class ScoreTable:
     """
 
     index: Sequence[str]
-    columns: Mapping[str, NDArray[np.float64]]
+    columns: Mapping[str, Numbers]
 
     def __contains__(self, name: object) -> bool:
         return name in self.columns
 
-    def __getitem__(self, name: str) -> NDArray[np.float64]:
+    def __getitem__(self, name: str) -> Numbers:
         return self.columns[name]
 
     def __len__(self) -> int:
         return len(self.index)
 
-    def assign(self, **columns: NDArray[np.float64]) -> "ScoreTable":
+    def assign(self, **columns: Numbers) -> "ScoreTable":
         """Return the table with more columns, or with others in their place."""
         return ScoreTable(self.index, {**self.columns, **columns})
 
@@ -242,15 +231,13 @@ class ScoreTable:
         return pd.DataFrame(dict(self.columns), pd.Index(list(self.index), name="id", dtype=object))
 
 
-def values_at(
-    table: "ScoreTable | pd.DataFrame", name: str, ids: Sequence[str]
-) -> NDArray[np.float64]:
+def values_at(table: "ScoreTable | pd.DataFrame", name: str, ids: Sequence[str]) -> Numbers:
     """Return a score of some examples; NaN for an example that the table does not have."""
     values, index = np.asarray(table[name], dtype=np.float64), list(table.index)
     if list(ids) == index:
         return values
-    places = {example: place for place, example in enumerate(index)}
-    return np.array([values[places[example]] if example in places else math.nan for example in ids])
+    by_id = dict(zip(index, values, strict=True))
+    return np.array([by_id.get(example, math.nan) for example in ids])
 
 
 def read_score_table(path: Path) -> ScoreTable:
@@ -282,16 +269,13 @@ def read_score_table(path: Path) -> ScoreTable:
         ) from error
 
 
-def _numbers(column: Any) -> NDArray[np.float64]:
+def _numbers(column: Any) -> Numbers:
     """Return the numbers of a column of Arrow; its own method would import pandas."""
-    if not len(column):
-        return np.empty(0)
-    kinds = {"double": np.float64, "int64": np.int64}
-    if str(column.type) not in kinds:
+    types = {"double": np.float64, "int64": np.int64, "null": np.float64}
+    if str(column.type) not in types:
         raise ValueError(f"a column has the type {column.type}")
-    return np.frombuffer(column.buffers()[1], kinds[str(column.type)], len(column)).astype(
-        np.float64
-    )
+    values = np.frombuffer(column.buffers()[1] or b"", types[str(column.type)], len(column))
+    return values.astype(np.float64)
 
 
 def read_scores(path: Path) -> "pd.DataFrame":

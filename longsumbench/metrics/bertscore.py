@@ -2,7 +2,7 @@
 
 import math
 from importlib.metadata import version
-from typing import Any, ClassVar
+from typing import Any
 
 from longsumbench.core import Example, Metric, Scoring
 from longsumbench.errors import EnvironmentProblem, UsageError
@@ -29,9 +29,9 @@ class BertScore(Metric):
     Texts are cut at the encoder's maximum length.
     """
 
-    needs_source: ClassVar[bool] = False
-    name: ClassVar[str] = "bertscore"
-    columns: ClassVar[tuple[str, ...]] = ("bertscore_f", "bertscore_p", "bertscore_r")
+    needs_source = False
+    name = "bertscore"
+    columns = ("bertscore_f", "bertscore_p", "bertscore_r")
 
     def __init__(self, scoring: Scoring) -> None:
         super().__init__(scoring)

@@ -3,7 +3,7 @@
 predictions, examples, metrics --evaluate--> Evaluation: rows, ROUGE, measures, the floor, facts about the outputs
 """
 
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
@@ -15,9 +15,9 @@ from longsumbench.core import (
     Scored,
     Scoring,
     Sentences,
+    SentenceScores,
     SentenceVerdict,
     Split,
-    Verdicts,
     registry,
 )
 from longsumbench.errors import DataError
@@ -86,13 +86,6 @@ class Evaluation:
     empty_predictions: int = 0
     checkpoints: tuple[CheckpointMeans, ...] = ()
 
-    def __post_init__(self) -> None:
-        if self.n == 1:  # earlier records have intervals without width
-            scores = {
-                kind: replace(score, f_lo=None, f_hi=None) for kind, score in self.scores.items()
-            }
-            object.__setattr__(self, "scores", scores)
-
 
 @dataclass(frozen=True)
 class ScoredOutputs:
@@ -102,13 +95,13 @@ class ScoredOutputs:
         evaluation: the means.
         tables: for each checkpoint a row per example, indexed by id: 0–1, or in a column's unit.
         per_example: the mean of these tables, example by example.
-        verdicts: on the sentences of the best checkpoint's outputs.
+        sentences: scores of the sentences of the best checkpoint's outputs.
     """
 
     evaluation: Evaluation
     tables: "tuple[pd.DataFrame, ...]"
     per_example: "pd.DataFrame"
-    verdicts: Verdicts
+    sentences: SentenceScores
 
 
 def default_metrics(scoring: Scoring, others: Collection[str] = ()) -> list[Metric]:
@@ -118,15 +111,10 @@ def default_metrics(scoring: Scoring, others: Collection[str] = ()) -> list[Metr
 
 def agreement_clause(column: str) -> str:
     """Return how far the default metric with this column agrees with people; empty for other columns."""
-    metrics = map(registry.metrics.load, DEFAULT_METRICS)
-    return next(
-        (
-            f"agreement with people: {metric.agrees}"
-            for metric in metrics
-            if column in metric.columns
-        ),
-        "",
-    )
+    for metric in map(registry.metrics.load, DEFAULT_METRICS):
+        if column in metric.columns:
+            return f"agreement with people: {metric.agrees}"
+    return ""
 
 
 def evaluate(
@@ -154,15 +142,6 @@ def evaluate(
         DataError: two examples have the same id, or no example can be scored by ROUGE.
     """
     every = [*metrics, *requested]
-    # The floor and the facts about outputs need no sources, and reading them again takes time.
-    targets: list[Example] = []
-
-    def read_pairs(texts: Sequence[RawText]) -> Iterator[tuple[RawText, Example]]:
-        targets.clear()
-        for text, example in zip(track(texts, "scoring", len(texts)), examples, strict=False):
-            targets.append(replace(example, documents=()))
-            yield text, example
-
     for metric in every:
         metric.prepare(
             (_as_text(text), example)
@@ -170,11 +149,16 @@ def evaluate(
             for text, example in zip(texts, examples, strict=False)
             if all(each.can_score(example) for each in every)
         )
-    scored = [score_all(every, read_pairs(texts)) for texts in predictions]
+    scored = []
+    for texts in predictions:
+        tracked = track(texts, "scoring", len(texts))
+        scored.append(score_all(every, zip(tracked, examples, strict=False)))
+    best = scored[0]
     tables = [of_checkpoint.per_example for of_checkpoint in scored]
     floor: dict[str, float] = {}
     if with_floor:
-        owners = examples if metrics[1:] else targets  # ROUGE does not use the source
+        # ROUGE does not use the source, and reading it again takes time
+        owners = examples if metrics[1:] else best.targets
         floors = [score_floor(metrics[:2], owners, texts) for texts in predictions]
         deciding_columns = columns_in(metrics, tables[0])
         tables = [
@@ -183,7 +167,7 @@ def evaluate(
         ]
         floor = _floor_means(mean_scores(floors), ranked_by)
     per_example = mean_scores(tables)
-    n, best = len(tables[0]), scored[0]
+    n = len(per_example)
     others = [metric for metric in every if not isinstance(metric, Rouge)]
     units: dict[str, str] = {}
     for metric in others:
@@ -199,12 +183,12 @@ def evaluate(
         measured_by={metric.name: metric.signature(n) for metric in requested},
         floor=floor,
         outputs=describe_outputs(
-            [_as_text(text) for text in predictions[0]], [example.references for example in targets]
+            list(map(_as_text, predictions[0])), [example.references for example in best.targets]
         ),
         empty_references=best.empty_references,
         empty_predictions=best.empty_predictions,
     )
-    return ScoredOutputs(evaluation, tuple(tables), per_example, best.verdicts)
+    return ScoredOutputs(evaluation, tuple(tables), per_example, best.sentences)
 
 
 def _rouge_means(per_example: "pd.DataFrame", scoring: Scoring) -> dict[str, means.RougeMeans]:
@@ -253,10 +237,12 @@ def score_all(metrics: Sequence[Metric], items: Iterable[tuple[RawText, Example]
 
     rows: dict[str, dict[str, float]] = {}
     unusable: dict[str, None] = {}  # an ordered set
-    verdicts: dict[str, dict[str, Sequence[SentenceVerdict]]] = {}
+    of_sentences: dict[str, dict[str, Sequence[SentenceVerdict]]] = {}
+    targets = []
     empty = 0
     for prediction, example in items:
         name, text = example.id, _as_text(prediction)
+        targets.append(replace(example, documents=()))
         if name in rows or name in unusable:
             raise DataError(f"two predictions for the example '{name}'; keep one")
         if not all(metric.can_score(example) for metric in metrics):
@@ -270,13 +256,13 @@ def score_all(metrics: Sequence[Metric], items: Iterable[tuple[RawText, Example]
             values, sentences = metric.judge_sentences(text, example)
             row |= values
             if sentences:
-                verdicts.setdefault(metric.name, {})[name] = sentences
+                of_sentences.setdefault(metric.name, {})[name] = sentences
         empty += not text.strip()
     table = pd.DataFrame(
         list(rows.values()), index=pd.Index(list(rows), name="id", dtype=object), dtype=float
     )
     table = table.reindex(columns=columns_in(metrics, table))
-    return Scored(table, tuple(unusable), empty, verdicts)
+    return Scored(table, tuple(unusable), empty, of_sentences, targets)
 
 
 def _as_text(prediction: RawText) -> str:
@@ -285,10 +271,11 @@ def _as_text(prediction: RawText) -> str:
 
 def columns_in(metrics: Iterable[Metric], table: "pd.DataFrame") -> list[str]:
     """Return the metrics' columns in their order, and of their further columns those in the table."""
-    groups = (
-        (*metric.columns, *(name for name in metric.further if name in table)) for metric in metrics
-    )
-    return [column for columns in groups for column in columns]
+    columns: list[str] = []
+    for metric in metrics:
+        columns += metric.columns
+        columns += filter(table.__contains__, metric.further)
+    return columns
 
 
 def mean_scores(tables: "Sequence[pd.DataFrame]") -> "pd.DataFrame":
@@ -308,26 +295,21 @@ def score_floor(
     Returns:
         A row for each prediction, as `Scored.per_example`; empty for fewer than two examples that can be scored.
     """
-    places = {
-        example.id: place
-        for place, (_, example) in enumerate(zip(predictions, examples, strict=False))
-        if all(metric.can_score(example) for metric in metrics)
-    }
-    ids = sorted(places)
-    cycle = [
-        ids[place] for place in np.random.default_rng(means.BOOTSTRAP_SEED).permutation(len(ids))
-    ]
+    indices = {}
+    for index, (_, example) in enumerate(zip(predictions, examples, strict=False)):
+        if all(metric.can_score(example) for metric in metrics):
+            indices[example.id] = index
+    ids = sorted(indices)
+    order = np.random.default_rng(means.BOOTSTRAP_SEED).permutation(len(ids))
+    cycle = [ids[index] for index in order]
     if len(cycle) < 2:
         import pandas as pd
 
         return pd.DataFrame()
-    owner_of = dict(
-        zip(cycle, [cycle[-1], *cycle[:-1]], strict=True)
-    )  # example → whose prediction it gets
-    pairs = (
-        (predictions[places[owner_of[name]]], examples[place]) for name, place in places.items()
-    )
-    return score_all(metrics, pairs).per_example.rename(index=owner_of)
+    # example → whose prediction it gets
+    owners = dict(zip(cycle, [cycle[-1], *cycle], strict=False))
+    pairs = ((predictions[indices[owners[name]]], examples[indices[name]]) for name in indices)
+    return score_all(metrics, pairs).per_example.rename(index=owners)
 
 
 def floor_column(name: str) -> str:

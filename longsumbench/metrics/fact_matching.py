@@ -1,8 +1,8 @@
 """Does a summary state a planted fact? Begin with `judge_facts`.
 
-    summary --_passages_of--> sentences, pairs of sentences --_stating_clause--> each fact: right, wrong or missing
+    summary --_split_passages--> sentences, pairs of sentences --_stating_clause--> each fact: right, wrong or missing
 
-Two texts state the same name, number, amount, date or file if they have the same tokens (`tokens_of`). A denial is
+Two texts state the same name, number, amount, date or file if they have the same tokens (`read_tokens`). A denial is
 looked for in the clause that has the answer, and in the clause after it.
 """
 
@@ -175,11 +175,11 @@ def judge_facts(facts: Sequence[PlantedFact], summary: str) -> list[str]:
     subject with another value, gives its answer to another subject, or denies what the source states, or the reverse.
     Of two answers, the later one in the summary counts.
     """
-    passages = _passages_of(summary)
-    return [_judge_fact(fact, passages) for fact in facts]
+    passages = _split_passages(summary)
+    return [_match_fact(fact, passages) for fact in facts]
 
 
-def _passages_of(summary: str) -> list[str]:
+def _split_passages(summary: str) -> list[str]:
     for pattern, plain_words in _REPHRASED.items():
         summary = re.sub(pattern, plain_words, summary)
     passages = []
@@ -190,7 +190,7 @@ def _passages_of(summary: str) -> list[str]:
     return passages
 
 
-def _judge_fact(fact: PlantedFact, passages: Sequence[str]) -> str:
+def _match_fact(fact: PlantedFact, passages: Sequence[str]) -> str:
     def last_place(parts: Sequence[FactPart]) -> tuple[int, int]:
         # A later passage may deny what an earlier one states
         last = _NOWHERE
@@ -272,11 +272,11 @@ def _contradicts(passage: str, fact: PlantedFact) -> bool:
 def _has_foreign_value(text: str, kind: str, fact: PlantedFact) -> bool:
     """Return True if a text has a value of a kind that the fact does not have."""
     known = [_stated_source(fact), *(part.text for part in (fact.subject, *fact.answer))]
-    source_tokens = tokens_of(" ".join(known))
+    source_tokens = read_tokens(" ".join(known))
     if kind == "name":
-        return any(not name <= source_tokens for name in _names_of(text))
+        return any(not name <= source_tokens for name in _find_names(text))
     form = _OTHERS.get(kind)
-    return form is not None and any(map(form.match, tokens_of(text) - source_tokens))
+    return form is not None and any(map(form.match, read_tokens(text) - source_tokens))
 
 
 def _stated_source(fact: PlantedFact) -> str:
@@ -288,7 +288,7 @@ def _has_any(text: str, parts: Sequence[FactPart]) -> bool:
 
 
 def _has_part(passage: str, part: FactPart) -> bool:
-    stated, needed = tokens_of(passage), tokens_of(part.text)
+    stated, needed = read_tokens(passage), read_tokens(part.text)
     if part.kind in _OTHERS:
         # The unit does not count: "17 ships" is 17
         needed = frozenset(token for token in needed if not token.isalpha()) or needed
@@ -299,7 +299,7 @@ def _has_part(passage: str, part: FactPart) -> bool:
     if not lacking:
         return True
     # A family name is enough: no two planted people share one
-    return part.kind == "name" and tokens_of(part.text.split()[-1]) in _names_of(passage)
+    return part.kind == "name" and read_tokens(part.text.split()[-1]) in _find_names(passage)
 
 
 @lru_cache(10_000)
@@ -313,13 +313,13 @@ def _rounded_forms(value: str) -> Sequence[str]:
     return rounded
 
 
-def _names_of(passage: str) -> list[frozenset[str]]:
+def _find_names(passage: str) -> list[frozenset[str]]:
     # without initials
-    return [tokens_of(re.sub(r"\b\w\b", "", name)) for name in names_in(passage, "")]
+    return [read_tokens(re.sub(r"\b\w\b", "", name)) for name in names_in(passage, "")]
 
 
 @lru_cache(10_000)  # each passage is compared with many facts
-def tokens_of(text: str) -> frozenset[str]:
+def read_tokens(text: str) -> frozenset[str]:
     """Return what a text states, independent of how it is written.
 
     These are the stems of words without function words, titles and legal forms; numbers in digits ("3400000"); signs of

@@ -2,7 +2,6 @@
 
 import re
 from collections.abc import Iterable, Iterator, Sequence
-from typing import ClassVar
 
 import numpy as np
 
@@ -48,17 +47,17 @@ class FactRecall(Metric):
     * `fact_recall_chance`: the expected share of random guesses.
     """
 
-    needs_source: ClassVar[bool] = False
-    name: ClassVar[str] = "fact_recall"
-    columns: ClassVar[tuple[str, ...]] = _column_names()
+    needs_source = False
+    name = "fact_recall"
+    columns = _column_names()
 
     def score(self, prediction: str, example: Example) -> dict[str, float]:
         """Score one prediction; `columns` → 0–1 or NaN."""
         shares: dict[str, list[float]] = {column: [] for column in self.columns}
-        sentences = words_of(prediction)
+        sentences = split_words(prediction)
         for fact in example.facts:
             right = float(stated_values(sentences, fact) == fact.value.casefold())
-            for column in _columns_of(fact):
+            for column in _list_fact_columns(fact):
                 shares[column].append(right)
             shares["fact_recall_chance"].append(1 / len(fact.values))
         return {
@@ -72,7 +71,7 @@ class FactRecall(Metric):
 
 
 def stated_values(sentences: Iterable[Sequence[str]], fact: Fact) -> str | None:
-    """Return the value that a summary (from `words_of`) states for a fact, in lower case; None without one."""
+    """Return the value that a summary (from `split_words`) states for a fact, in lower case; None without one."""
     values = {value.casefold() for value in fact.values}
     for words in sentences:
         if fact.subject.casefold() in words:
@@ -83,7 +82,7 @@ def stated_values(sentences: Iterable[Sequence[str]], fact: Fact) -> str | None:
     return None
 
 
-def words_of(text: str) -> list[list[str]]:
+def split_words(text: str) -> list[list[str]]:
     """Return the words of every sentence of a text in lower case, without punctuation around them."""
     sentences = []
     for sentence in _STOPS.split(text):
@@ -92,7 +91,7 @@ def words_of(text: str) -> list[list[str]]:
     return sentences
 
 
-def _columns_of(fact: Fact) -> Iterator[str]:
+def _list_fact_columns(fact: Fact) -> Iterator[str]:
     kind, suffixes = fact.kind, [""]
     if kind == "single":
         suffixes += ["_single", f"_single_position_{min(int(fact.position * 10), 9)}"]

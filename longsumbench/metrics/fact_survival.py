@@ -1,9 +1,9 @@
 """Fact survival: the share of the facts planted in a natural text that the summary states."""
 
+import re
 from collections import defaultdict
 from collections.abc import Sequence
 from itertools import accumulate
-from typing import ClassVar
 
 import numpy as np
 
@@ -11,17 +11,8 @@ from longsumbench.core import Example, Metric, SentenceVerdict, count_words
 from longsumbench.metrics.fact_matching import RIGHT, WRONG, judge_facts
 from longsumbench.sentences import SPLITTER_NAME
 
-FACT_KINDS = (
-    "decision",
-    "number",
-    "date",
-    "name",
-    "negation",
-    "correction",
-    "two_places",
-    "file",
-    "attempt",
-    "revocation",
+FACT_KINDS = re.findall(
+    r"\w+", "decision number date name negation correction two_places file attempt revocation"
 )
 _SUFFIXES = (  # of columns
     "",
@@ -51,9 +42,9 @@ class FactSurvival(Metric):
     * `fact_survival_ceiling`: what the shortest planted sentences reach with at most as many words as the summary.
     """
 
-    name: ClassVar[str] = "fact_survival"
-    version: ClassVar[int] = 2
-    columns: ClassVar[tuple[str, ...]] = tuple(f"fact_survival{suffix}" for suffix in _SUFFIXES)
+    name = "fact_survival"
+    version = 2
+    columns = tuple(f"fact_survival{suffix}" for suffix in _SUFFIXES)
 
     def score(self, prediction: str, example: Example) -> dict[str, float]:
         """Score one prediction; `columns` → 0–1 or NaN."""
@@ -62,32 +53,32 @@ class FactSurvival(Metric):
     def judge_sentences(
         self, prediction: str, example: Example
     ) -> tuple[dict[str, float], Sequence[SentenceVerdict]]:
-        """Score one prediction, and give a verdict on each fact, with the source sentence that states it last."""
+        """Score one prediction, and each fact, with the source sentence that states it last."""
         length = count_words([prediction])
         share_of_source = min(1.0, length / max(1, example.source_words()))
-        places = {sentence: place for place, sentence in enumerate(example.sentences())}
+        indices = {sentence: index for index, sentence in enumerate(example.sentences())}
         shares: dict[str, list[float]] = defaultdict(list)
-        verdicts, costs = [], []
-        judged = judge_facts(example.planted, prediction)
-        for fact, verdict in zip(example.planted, judged, strict=True):
-            is_right = float(verdict == RIGHT)
+        scores, costs = [], []
+        outcomes = judge_facts(example.planted, prediction)
+        for fact, outcome in zip(example.planted, outcomes, strict=True):
+            is_right = float(outcome == RIGHT)
             sentences = [statement.sentence for statement in fact.statements]
-            key_point = f"{verdict}, {fact.kind}: {' '.join(sentences)}"
-            verdicts.append(SentenceVerdict(is_right, places.get(sentences[-1], -1), key_point))
+            key_point = f"{outcome}, {fact.kind}: {' '.join(sentences)}"
+            scores.append(SentenceVerdict(is_right, indices.get(sentences[-1], -1), key_point))
             costs.append(count_words(sentences))
             suffixes = ["", f"_{fact.kind}"]
             if len(sentences) == 1:
                 suffixes.append(f"_position_{int(10 * fact.statements[0].position)}")
             for suffix in suffixes:
                 shares[suffix].append(is_right)
-            shares["_wrong"].append(float(verdict == WRONG))
+            shares["_wrong"].append(float(outcome == WRONG))
             shares["_chance"].append(fact.chance)
             shares["_random"].append(share_of_source ** len(sentences))
         shares["_ceiling"] = [float(words <= length) for words in accumulate(sorted(costs))]
         means = {}
         for column, suffix in zip(self.columns, _SUFFIXES, strict=True):
             means[column] = float(np.mean(shares[suffix])) if shares[suffix] else np.nan
-        return means, verdicts
+        return means, scores
 
     def signature(self, n: int) -> str:
         """Name the metric, its version and the sentence splitter."""

@@ -6,12 +6,12 @@ fluency.
 
 import logging
 import math
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from functools import cached_property, partial
-from itertools import chain, product
+from itertools import chain, product, zip_longest
 from pathlib import Path
 from types import MappingProxyType
-from typing import Any, ClassVar, NamedTuple
+from typing import Any, NamedTuple
 
 import msgspec
 import numpy as np
@@ -37,9 +37,13 @@ _MOST_JUDGES = 3
 _COLUMNS = ("judge_recall", "judge_precision", "judge_fluency")
 
 
-class _Verdict(msgspec.Struct, frozen=True):
+class _JudgeAnswer(msgspec.Struct, frozen=True):
     matches: dict[int, list[int]]  # number of a key point → numbers of the sentences that state it
     fluency: int
+
+    def stating(self) -> set[int]:
+        """Return the numbers of the sentences that state a key point."""
+        return set(chain.from_iterable(self.matches.values()))
 
 
 class _Task(NamedTuple):
@@ -64,16 +68,16 @@ class Judge(core.Metric):
     Deviation: the key points are those of all references together, where FineSurE has one reference.
     """
 
-    needs_source: ClassVar[bool] = False
-    name: ClassVar[str] = "judge"
+    needs_source = False
+    name = "judge"
     # 1 missed verdicts before a second thought, and after less usual marks of thinking
-    version: ClassVar[int] = 2
-    columns: ClassVar[tuple[str, ...]] = (*_COLUMNS, "judge_missing")
-    further: ClassVar[tuple[str, ...]] = (
+    version = 2
+    columns = (*_COLUMNS, "judge_missing")
+    further = (
         "judge_same",
         *(f"{column}_{number}" for number, column in product((1, 2, 3), _COLUMNS)),
     )
-    units: ClassVar[Mapping[str, str]] = MappingProxyType(
+    units = MappingProxyType(
         {name: "1–5" for name in (*columns, *further) if "fluency" in name} | {"judge_alpha": "α"}
     )
 
@@ -121,14 +125,14 @@ class Judge(core.Metric):
         task = _task(prediction, example)
         points, asked = self._points(task), list[Any]()
         # an empty summary states no key point, which needs no request
-        verdicts: list[SentenceVerdict] = []
+        sentence_scores: list[SentenceVerdict] = []
         has_points = points or (task.reference and self._given is None)
         rows = [[0.0 if has_points else math.nan, math.nan, math.nan]] * len(self._judges)
         if task.sentences:
-            asked = [judge.verdict(self._question(task)) for judge in self._judges]
-            rows = [_scores_of(task, verdict) for verdict in asked]
+            asked = [judge.find_answer(self._question(task)) for judge in self._judges]
+            rows = [_score_answer(task, answer) for answer in asked]
             if points and None not in asked:
-                verdicts = self._mean_verdicts(task, points, asked)
+                sentence_scores = self._mean_over_judges(task, points, asked)
             asked += [points] if self._points_question(task) else []
         missing = float(np.mean([answer is None for answer in asked])) if asked else math.nan
         scores = dict(zip(self.columns, [*np.mean(rows, axis=0).tolist(), missing], strict=True))
@@ -136,7 +140,7 @@ class Judge(core.Metric):
             equal = np.ptp(np.array(self._on_points.get(task, [[]]), dtype=float), axis=0) == 0
             values = [float(equal.mean()) if equal.size else math.nan, *chain(*rows)]
             scores |= dict(zip(self.further, values, strict=False))
-        return scores, verdicts
+        return scores, sentence_scores
 
     def pooled(self) -> dict[str, tuple[float, float, float, int]]:
         """Return Krippendorff's α of several judges' verdicts on key points, if two examples define it."""
@@ -153,30 +157,25 @@ class Judge(core.Metric):
         low, high = percentile_interval(draws, len(rows))
         return {} if math.isnan(low) else {"judge_alpha": (float(draws[0]), low, high, len(rows))}
 
-    def _mean_verdicts(
-        self, task: _Task, points: Sequence[str], verdicts: Sequence[_Verdict]
+    def _mean_over_judges(
+        self, task: _Task, points: Sequence[str], answers: Sequence[_JudgeAnswer]
     ) -> list[SentenceVerdict]:
         on_points, on_sentences = [], []  # [judges, key points], [judges, sentences]
-        for verdict in verdicts:
-            stating = set(chain.from_iterable(verdict.matches.values()))
-            on_points.append([bool(verdict.matches[number + 1]) for number in range(len(points))])
+        for answer in answers:
+            stating = answer.stating()
+            on_points.append([bool(answer.matches[number + 1]) for number in range(len(points))])
             on_sentences.append([number + 1 in stating for number in range(len(task.sentences))])
         self._on_points[task] = on_points
-        means = []
-        for share, point in zip(np.mean(on_points, axis=0).tolist(), points, strict=True):
-            means.append(SentenceVerdict(share, -1, point))
-        for share in np.mean(on_sentences, axis=0).tolist():
-            means.append(SentenceVerdict(share, -1))
-        return means
+        shares = [*np.mean(on_points, axis=0).tolist(), *np.mean(on_sentences, axis=0).tolist()]
+        return [SentenceVerdict(share, -1, point) for share, point in zip_longest(shares, points)]
 
     @cached_property
     def _judges(self) -> list[JudgeModel]:
         names = list(dict.fromkeys(self.scoring.judge_models))
         if not 1 <= len(names) <= _MOST_JUDGES:
             problem = f"has {len(names)} models" if names else "is missing"
-            raise UsageError(
-                f"score.judge_models {problem}: give one to {_MOST_JUDGES} language models"
-            )
+            advice = f"give one to {_MOST_JUDGES} language models"
+            raise UsageError(f"score.judge_models {problem}: {advice}")
         return [JudgeModel(name, self.scoring.judge_settings, self.version) for name in names]
 
     @cached_property
@@ -194,7 +193,7 @@ class Judge(core.Metric):
         """Return the key points; empty if there is nothing to find them for, None without a verdict."""
         if self._given is None:
             question = self._points_question(task)
-            return self._judges[0].verdict(question) if question else ()
+            return self._judges[0].find_answer(question) if question else ()
         if task.id not in self._given:
             problem = f"no key points of '{task.id}': add them, or leave score.judge_key_points out"
             raise DataError(problem, self.scoring.judge_key_points)
@@ -209,7 +208,7 @@ class Judge(core.Metric):
         """Return what each judge is asked about a summary; default: with its key points, if any are known."""
         points = (self._points(task) or ()) if points is None else points
         lists = f"{_numbered('Key points:', points)}\n\n{_numbered('Summary:', task.sentences)}"
-        read = partial(_read_verdict, num_points=len(points), num_sentences=len(task.sentences))
+        read = partial(_read_answer, num_points=len(points), num_sentences=len(task.sentences))
         return JudgeQuestion(f"{prompts()['verdict']}\n\n{lists}", read)
 
     def _cost(self, judge: JudgeModel, tasks: Sequence[_Task]) -> str:
@@ -258,21 +257,19 @@ def _read_points(text: str) -> list[str] | None:
     return _cleaned(parse_json(text, dict[str, list[str]]).get("key_points", [])) or None
 
 
-def _read_verdict(text: str, num_points: int, num_sentences: int) -> _Verdict | None:
-    verdict = parse_json(text, _Verdict)
-    numbers = set(chain.from_iterable(verdict.matches.values()))
-    is_whole = verdict.matches.keys() == set(range(1, num_points + 1))
-    is_whole = is_whole and numbers <= set(range(1, num_sentences + 1))
-    return verdict if is_whole and 1 <= verdict.fluency <= 5 else None
+def _read_answer(text: str, num_points: int, num_sentences: int) -> _JudgeAnswer | None:
+    answer = parse_json(text, _JudgeAnswer)
+    is_whole = answer.matches.keys() == set(range(1, num_points + 1))
+    is_whole = is_whole and answer.stating() <= set(range(1, num_sentences + 1))
+    return answer if is_whole and 1 <= answer.fluency <= 5 else None
 
 
-def _scores_of(task: _Task, verdict: _Verdict | None) -> list[float]:
+def _score_answer(task: _Task, answer: _JudgeAnswer | None) -> list[float]:
     """Return recall, precision and fluency; the first two need key points."""
-    if verdict is None:
+    if answer is None:
         return [math.nan] * 3
     recall = precision = math.nan
-    if verdict.matches:
-        recall = float(np.mean([bool(numbers) for numbers in verdict.matches.values()]))
-        stating = set(chain.from_iterable(verdict.matches.values()))
-        precision = len(stating) / len(task.sentences)
-    return [recall, precision, verdict.fluency]
+    if answer.matches:
+        recall = float(np.mean([bool(numbers) for numbers in answer.matches.values()]))
+        precision = len(answer.stating()) / len(task.sentences)
+    return [recall, precision, answer.fluency]

@@ -61,10 +61,9 @@ class JudgeModel:
             UsageError: a setting is unknown, or decides nothing here.
             SuiteError: the model cannot be loaded.
         """
-        for setting in settings:
-            if setting in _UNUSED:
-                problem = f"score.judge_settings has '{setting}', which it does not decide"
-                raise UsageError(f"{problem}: leave it out")
+        for setting in filter(_UNUSED.__contains__, settings):
+            problem = f"score.judge_settings has '{setting}', which it does not decide"
+            raise UsageError(f"{problem}: leave it out")
         # a name of a server may contain an @
         checkpoint, revision = name, None
         if settings.get("engine") != "api":
@@ -94,23 +93,22 @@ class JudgeModel:
         prompt = question.prompt
         if prompt not in self._answers:
             stored = self._stored.get(digest((self.key, prompt)))
-            if stored is None:
-                return False
-            self._answers[prompt] = stored
-        return True
+            if stored is not None:
+                self._answers[prompt] = stored
+        return prompt in self._answers
 
-    def verdict(self, question: JudgeQuestion) -> Any:
-        """Return the verdict of an answered question; None: it has none."""
+    def find_answer(self, question: JudgeQuestion) -> Any:
+        """Return the answer to a question that was asked; None: it has another format."""
         return _read(question, self._answers[question.prompt])
 
     def ask(self, questions: Iterable[JudgeQuestion], device: str) -> None:
         """Ask what is not answered yet, and store each answer as it arrives; a wrong format is asked for again."""
-        waiting = {
-            question.prompt: question for question in questions if not self.has_answered(question)
-        }
-        turns: dict[str, list[Message]] = {
-            prompt: [{"role": "user", "content": prompt}] for prompt in waiting
-        }
+        waiting = {}
+        turns: dict[str, list[Message]] = {}
+        for question in questions:
+            if not self.has_answered(question):
+                waiting[question.prompt] = question
+                turns[question.prompt] = [{"role": "user", "content": question.prompt}]
         decoding = core.Decoding(device=device)
         for attempt in range(_RETRIES + 1 if waiting else 0):
             requests = [

@@ -27,7 +27,7 @@ class LibraryMetric(Metric):
         revision: of the hub; None: that of the installed library.
     """
 
-    needs_source: ClassVar[bool] = False
+    needs_source = False
     path: ClassVar[str]
     revision: ClassVar[str | None]
 

@@ -6,7 +6,7 @@ No model is needed. A name is a sequence of capitalized words, so the first metr
 import re
 from collections.abc import Collection, Iterator
 from decimal import Decimal
-from typing import ClassVar, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 
@@ -106,11 +106,9 @@ class EntityPrecision(WordMetric):
     names, so it does not apply to lower-cased texts.
     """
 
-    name: ClassVar[str] = "entity_precision"
-    columns: ClassVar[tuple[str, ...]] = (name,)
-    agrees: ClassVar[str] = (
-        "τ 0.25 with correctness of stories (people 0.69), -0.23 with faithfulness of reviews"
-    )
+    name = "entity_precision"
+    columns = (name,)
+    agrees = "τ 0.25 with correctness of stories (people 0.69), -0.23 with faithfulness of reviews"
 
     def score(self, prediction: str, example: Example) -> dict[str, float]:
         """Score one prediction; `entity_precision` → 0–1, NaN without names."""
@@ -131,11 +129,9 @@ class NumberPrecision(WordMetric):
     does not apply to a summary without numbers.
     """
 
-    name: ClassVar[str] = "number_precision"
-    columns: ClassVar[tuple[str, ...]] = (name,)
-    agrees: ClassVar[str] = (
-        "τ 0.42 and 0.30 with factuality of papers (people 0.75 and 0.83), neither clear"
-    )
+    name = "number_precision"
+    columns = (name,)
+    agrees = "τ 0.42 and 0.30 with factuality of papers (people 0.75 and 0.83), neither clear"
 
     def score(self, prediction: str, example: Example) -> dict[str, float]:
         """Score one prediction; `number_precision` → 0–1, NaN without numbers."""
@@ -144,16 +140,16 @@ class NumberPrecision(WordMetric):
             return {self.name: np.nan}
         known = self.known_words(example)
         text = f"{example.source_text()} {example.topic or ''}"
-        digits = digits_in(text)
-
-        def is_known(number: Number) -> bool:
+        digits = _digits_in(text)
+        shares = []
+        for number in numbers:
             is_spelled = any(f" {words} " in known for words in number.spellings())
-            return number.value in digits or is_spelled or is_in_digits(number, digits, text)
+            is_known = number.value in digits or is_spelled
+            shares.append(is_known or _is_in_digits(number, digits, text))
+        return {self.name: float(np.mean(shares))}
 
-        return {self.name: float(np.mean([is_known(number) for number in numbers]))}
 
-
-def digits_in(text: str) -> frozenset[str]:
+def _digits_in(text: str) -> frozenset[str]:
     """Return the values of the numbers that a text has in digits."""
     values = set()
     for number in set(_IN_DIGITS.findall(text)):
@@ -174,28 +170,26 @@ class Number(NamedTuple):
     value: str
     word: str = ""
 
-    def spellings(self) -> Iterator[str]:
-        """Yield the ways in which the number is written in words."""
+    def spellings(self) -> list[str]:
+        """Return the ways in which the number is written in words."""
         if self.word:
-            yield from (self.word, self.word[:3])
-        elif self.value.isdecimal() and len(self.value) <= len(str(_SCALES["trillion"])):
-            spelled = _spell(int(self.value))
-            yield spelled
-            # "twenty one" is also "twenty first"
-            *before, last = spelled.split()
-            for word, value in _ORDINALS.items():
-                if value == _VALUES.get(last):
-                    yield " ".join([*before, word])
-            if " hundred " in spelled:
-                yield spelled.replace(" hundred ", " hundred and ")
+            return [self.word, self.word[:3]]
+        if not self.value.isdecimal() or len(self.value) > len(str(_SCALES["trillion"])):
+            return []
+        spelled = _spell(int(self.value))
+        before, _, last = spelled.rpartition(" ")
+        # "twenty one" is also "twenty first"
+        ordinals = [word for word, value in _ORDINALS.items() if value == _VALUES.get(last)]
+        forms = [spelled, spelled.replace(" hundred ", " hundred and ")]
+        return forms + [f"{before} {word}".strip() for word in ordinals]
 
 
-def is_in_digits(number: Number, digits: Collection[str], text: str) -> bool:
+def _is_in_digits(number: Number, digits: Collection[str], text: str) -> bool:
     """Return True if a text, which has some `digits`, has a month in digits, or a number as digits before "million"."""
     if number.word:
-        month = _MONTHS.index(number.word) + 1 if number.word in _MONTHS else None
+        month = _DATE_WORDS.index(number.word) + 1
         dates = rf"\d{{4}}-0?{month}-\d|\b0?{month}/\d\d?/\d\d|\b\d\d?[/.]0?{month}[/.]\d\d"
-        return month is not None and re.search(dates, text) is not None
+        return number.word in _MONTHS and re.search(dates, text) is not None
     for word, scale in _SCALES.items():
         # 3,000,000 may be "3 million" in the source
         mantissa = _plain(f"{Decimal(number.value) / scale:f}")
@@ -229,7 +223,7 @@ def numbers_in(text: str) -> Iterator[Number]:
 
     def read_digits(match: re.Match[str]) -> str:
         digits = re.sub(r"\D", "", match[1]) + (match[2] or "")
-        scale = _SCALES[_ABBREVIATIONS.get(match[3], match[3])] if match[3] else 1
+        scale = _SCALES.get(_ABBREVIATIONS.get(match[3], match[3]), 1)
         numbers.append(Number(_plain(f"{Decimal(digits) * scale:f}")))
         return " "
 
@@ -247,10 +241,10 @@ def spelled_numbers(text: str) -> Iterator[tuple[re.Match[str], int]]:
     for match in _SPELLED.finditer(text.lower()):
         parts = [word for word in re.split(r"[\s-]+", match[0]) if word != "and"]
         if len(parts) > 1 or parts[0] not in (*_IDIOMS, *_SCALES):
-            yield match, _value_of(parts)
+            yield match, _read_number(parts)
 
 
-def _value_of(words: list[str]) -> int:
+def _read_number(words: list[str]) -> int:
     """Return the value of a number in words: ["three", "thousand", "five"] → 3005."""
     total, part = 0, 0
     for word in words:

@@ -73,19 +73,16 @@ def describe_outputs(
     words = [word_pattern(text).findall(text.lower()) for text in outputs]
     compared = words[:: max(1, -(-len(words) // NUM_COMPARED))]
     lengths = list(map(count_words, chain.from_iterable(references)))
-    repetitive = sum(_repeated_share(output, 3) >= _REPETITIVE_SHARE for output in words)
-    loops = sum(_repeated_share(output, _LOOP_WORDS) > _LOOP_SHARE for output in words)
-    preambles = sum(_PREAMBLE.match(text.lstrip()) is not None for text in outputs)
     return OutputFacts(
         count=len(words),
         compared=len(compared),
         distinct=_count_distinct(compared),
-        repetitive=repetitive,
+        repetitive=sum(_repeated_share(output, 3) >= _REPETITIVE_SHARE for output in words),
         words=_mean_length(list(map(len, words))) or 0.0,
         reference_words=_mean_length(lengths),
-        loops=loops,
+        loops=sum(_repeated_share(output, _LOOP_WORDS) > _LOOP_SHARE for output in words),
         empty=words.count([]),
-        preambles=preambles,
+        preambles=sum(_PREAMBLE.match(text.lstrip()) is not None for text in outputs),
     )
 
 

@@ -7,9 +7,8 @@ from collections.abc import Sequence
 
 import numpy as np
 import scipy  # loads a part when it is used: scipy.stats takes half a second
-from numpy.typing import NDArray
 
-Numbers = NDArray[np.float64]
+from longsumbench.metrics.statistics import Numbers
 
 
 def draw_counts(resamples: int, size: int, seed: int) -> Numbers:

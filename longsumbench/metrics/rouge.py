@@ -1,10 +1,10 @@
 """ROUGE-1, -2, -L and -Lsum as one metric."""
 
 from itertools import chain
-from typing import ClassVar
 
 from longsumbench.core import Example, Metric, Scoring, Sentences
-from longsumbench.rouge.scorer import ROUGE_TYPES, SuiteScorer, signature
+from longsumbench.core.versions import SCORING_VERSION
+from longsumbench.rouge.scorer import IMPLEMENTATION, ROUGE_TYPES, SuiteScorer
 from longsumbench.sentences import RULE_NAMES, split_for_rouge
 
 
@@ -15,10 +15,10 @@ class Rouge(Metric):
         splitting: name of the sentence splitter, for the signature.
     """
 
-    needs_source: ClassVar[bool] = False
-    name: ClassVar[str] = "rouge"
-    columns: ClassVar[tuple[str, ...]] = tuple(
-        f"{kind}_{part}" for kind in ROUGE_TYPES for part in "prf"
+    needs_source = False
+    name = "rouge"
+    columns = tuple(
+        f"{rouge_type}_{statistic}" for rouge_type in ROUGE_TYPES for statistic in "prf"
     )
 
     def __init__(self, scoring: Scoring) -> None:
@@ -46,6 +46,20 @@ class Rouge(Metric):
 
     def signature(self, n: int) -> str:
         """Describe how a mean over `n` examples is computed."""
-        return signature(
-            self._rouge, n, self.splitting, zero_for_empty=self.scoring.empty_references == "zero"
-        )
+        scorer = self._rouge
+        parts: dict[str, object] = {
+            "rouge": IMPLEMENTATION,
+            "mode": scorer.mode,
+            "stemmer": scorer.stemmer,
+            "tokenizer": scorer.tokenizer,
+            "sentences": self.splitting,
+            "L": "sentence",
+            "Lsum": "union",
+            "truncation": "none",
+            "references": f"{scorer.references}-f",
+            "n": n,
+            "v": SCORING_VERSION,
+        }
+        if self.scoring.empty_references == "zero":
+            parts["empty_references"] = "zero"
+        return "|".join(f"{name}:{value}" for name, value in parts.items())

@@ -11,9 +11,12 @@ from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
 import numpy as np
+import scipy  # loads a part when it is used
 from numpy.typing import NDArray
 
 from longsumbench.errors import DataError
+
+Numbers = NDArray[np.float64]
 
 _NUMBERS_AT_ONCE = 2**22  # size of an array of swaps, 8 bytes each
 _DRAND48_FACTOR, _DRAND48_SUMMAND = 0x5DEECE66D, 0xB  # of the generator of Perl's rand
@@ -26,7 +29,7 @@ _FEW_UNEQUAL = 14  # examples; with more, swaps have p-values below any level of
 
 
 def bootstrap_interval(
-    values: Sequence[float] | NDArray[np.float64], resamples: int, seed: int
+    values: Sequence[float] | Numbers, resamples: int, seed: int
 ) -> tuple[float, float]:
     """Return the 95 % percentile interval of the mean of some values, in their unit.
 
@@ -43,9 +46,7 @@ def bootstrap_interval(
     return float(low), float(high)
 
 
-def interval_of_shares(
-    values: NDArray[np.float64], resamples: int, seed: int
-) -> tuple[float, float]:
+def interval_of_shares(values: Numbers, resamples: int, seed: int) -> tuple[float, float]:
     """Return the percentile interval of a mean of shares; if all are 0, or all are 1, the exact binomial interval.
 
     A bootstrap interval of equal values has no width: with 0 of 37 right, the true share can still be 9 %. The
@@ -60,9 +61,7 @@ def interval_of_shares(
     return bootstrap_interval(values, resamples, seed)
 
 
-def bootstrap_intervals(
-    values: NDArray[np.float64], resamples: int, seed: int
-) -> NDArray[np.float64]:
+def bootstrap_intervals(values: Numbers, resamples: int, seed: int) -> Numbers:
     """Return the percentile intervals of the means of several columns, [examples, columns], on the same resamples.
 
     The other arguments are those of `bootstrap_interval`.
@@ -125,8 +124,8 @@ class MeanOverSeeds(NamedTuple):
         """Return half the width of the interval that leaves this probability on each side; NaN if unknown."""
         if not self.error > 0:
             return math.nan
-        of_examples = self.example_error * _student_quantile(self.example_degrees, tail)
-        return math.hypot(of_examples, self.seed_error * _student_quantile(self.seed_degrees, tail))
+        of_examples, of_seeds = scipy.special.stdtrit(self[2::2], tail).tolist()
+        return math.hypot(self.example_error * of_examples, self.seed_error * of_seeds)
 
     def _tail_beyond(self, distance: float) -> float:
         """Return the probability on each side of the interval of which half is `distance`; 1 if unknown."""
@@ -145,28 +144,20 @@ class MeanOverSeeds(NamedTuple):
         return math.exp(high)
 
 
-def _student_quantile(degrees: float, probability: float) -> float:
-    from scipy.special import stdtrit  # slow: not every command needs a test
-
-    return float(stdtrit(degrees, probability))
-
-
-def ratio_over_examples(parts: NDArray[np.float64], wholes: NDArray[np.float64]) -> MeanOverSeeds:
+def ratio_over_examples(parts: Numbers, wholes: Numbers) -> MeanOverSeeds:
     """Return Σ parts / Σ wholes, both one per example, with its standard error over other examples (linearized)."""
     examples, ratio = len(parts), float(parts.sum() / wholes.sum())
     if examples < 2:
         return MeanOverSeeds(ratio, math.nan, math.nan)
     noises = parts - ratio * wholes
     error = float(np.sqrt((noises**2).sum() * examples / (examples - 1)) / wholes.sum())
-    return MeanOverSeeds(
-        ratio, 0.0 if error <= _SUM_ERROR * abs(ratio) else error, float(examples - 1)
-    )
+    if error <= _SUM_ERROR * abs(ratio):
+        error = 0.0
+    return MeanOverSeeds(ratio, error, float(examples - 1))
 
 
 # Begin to read here for tests; intervals of means are above.
-def paired_effect(
-    values: NDArray[np.float64], second: NDArray[np.float64] | None = None
-) -> MeanOverSeeds:
+def paired_effect(values: Numbers, second: Numbers | None = None) -> MeanOverSeeds:
     """Return the mean of paired differences, with its error over other examples and, of several runs, other seeds.
 
     With few examples, or equal differences, the error is at least so large that the p-value is not below 2^(1 − m): m
@@ -203,9 +194,7 @@ def largest_difference(effects: Sequence[MeanOverSeeds], margin: float) -> tuple
     return max(effect.p_smaller(margin) for effect in effects), min(1.0, len(effects) * larger)
 
 
-def holm_levels(
-    p_values: Sequence[float] | NDArray[np.float64], level: float = 0.05
-) -> NDArray[np.float64]:
+def holm_levels(p_values: Sequence[float] | Numbers, level: float = 0.05) -> Numbers:
     """Return the level at which `holm` tests each p-value, in their order: a p-value below it is significant.
 
     The k-th smallest of m is tested at level / (m − k + 1), until one is not significant. The others have its level. An
@@ -220,9 +209,7 @@ def holm_levels(
     return levels
 
 
-def mean_over_seeds(
-    values: NDArray[np.float64], second: NDArray[np.float64] | None = None
-) -> MeanOverSeeds:
+def mean_over_seeds(values: Numbers, second: Numbers | None = None) -> MeanOverSeeds:
     """Return the mean of some values, with its standard errors over other examples and, of several runs, other seeds.
 
     These are the errors of the mean of the examples' means, and of the mean of the seeds' means. What an example has
@@ -252,16 +239,12 @@ def mean_over_seeds(
     return of_examples._replace(seed_error=error, seed_degrees=float(degrees))
 
 
-def _example_means(
-    values: NDArray[np.float64], second: NDArray[np.float64] | None
-) -> NDArray[np.float64]:
-    means: NDArray[np.float64] = values.mean(axis=1)
-    if second is not None:
-        means -= second.mean(axis=1)
-    return means
+def _example_means(values: Numbers, second: Numbers | None) -> Numbers:
+    means: Numbers = values.mean(axis=1)
+    return means if second is None else means - second.mean(axis=1)
 
 
-def interval_over_seeds(values: NDArray[np.float64], is_share: bool) -> tuple[float, float]:
+def interval_over_seeds(values: Numbers, is_share: bool) -> tuple[float, float]:
     """Return the 95 % interval of a mean over seeds and examples, in the unit of the values.
 
     Shares have an interval on the scale of arcsin √share, which stays between 0 and 1; if all are 0, or all are 1, the
@@ -279,7 +262,7 @@ def interval_over_seeds(values: NDArray[np.float64], is_share: bool) -> tuple[fl
     return math.sin(max(angle - half, 0.0)) ** 2, math.sin(min(angle + half, math.pi / 2)) ** 2
 
 
-def resampled_means(values: NDArray[np.float64], resamples: int, seed: int) -> NDArray[np.float64]:
+def resampled_means(values: Numbers, resamples: int, seed: int) -> Numbers:
     """Draw samples with replacement and average each: [examples, columns] → [resamples, columns]."""
     count, columns = values.shape
     draw = np.random.default_rng(seed)
@@ -290,7 +273,7 @@ def resampled_means(values: NDArray[np.float64], resamples: int, seed: int) -> N
     return means
 
 
-def perl_intervals(values: NDArray[np.float64], resamples: int = 1_000) -> NDArray[np.float64]:
+def perl_intervals(values: Numbers, resamples: int = 1_000) -> Numbers:
     """Return the averages and intervals of ROUGE-1.5.5 with `-c 95 -r RESAMPLES`, for several columns.
 
     Its resamples are fixed: number i is drawn with Perl's `rand` after `srand(i)`, which on Linux is drand48. Its
@@ -330,8 +313,8 @@ def perl_intervals(values: NDArray[np.float64], resamples: int = 1_000) -> NDArr
 
 
 def approximate_randomization(
-    differences: Sequence[float] | NDArray[np.float64], resamples: int = 10_000, seed: int = 1
-) -> NDArray[np.float64]:
+    differences: Sequence[float] | Numbers, resamples: int = 10_000
+) -> Numbers:
     """Test whether two systems differ, by swapping their outputs at random, example by example; return p-values.
 
     A p-value is the share of swaps with a mean difference at least as far from 0. It is valid for any number of
@@ -342,7 +325,6 @@ def approximate_randomization(
             same swaps. A difference of 0 has no effect, so it can replace the value of an example to which a column
             does not apply.
         resamples: number of random swaps of all examples.
-        seed: of the swaps.
 
     Returns:
         A single p-value, or [columns].
@@ -354,12 +336,12 @@ def approximate_randomization(
     bound = np.abs(values.sum(axis=0)) - _SUM_ERROR * np.abs(values).sum(axis=0)
     # a bounded number of swaps is in memory
     rows_at_once = max(1, _NUMBERS_AT_ONCE // max(values.shape))
-    blocks = _signs(resamples, len(values), seed, rows_at_once)
+    blocks = _draw_signs(resamples, len(values), rows_at_once)
     far = sum((np.abs(signs @ values) >= bound).sum(axis=0) for signs in blocks)
     return np.asarray((far + 1) / (resamples + 1))
 
 
-def holm(p_values: Sequence[float] | NDArray[np.float64]) -> NDArray[np.float64]:
+def holm(p_values: Sequence[float] | Numbers) -> Numbers:
     """Return p-values corrected for multiple comparisons (Holm 1979), in their order.
 
     The probability of any false rejection stays at the level of the test.
@@ -374,9 +356,7 @@ def holm(p_values: Sequence[float] | NDArray[np.float64]) -> NDArray[np.float64]
     return corrected
 
 
-def model_confidence_set(
-    scores: Sequence[NDArray[np.float64]], resamples: int = 1_000, seed: int = 1
-) -> NDArray[np.float64]:
+def model_confidence_set(scores: Sequence[Numbers], resamples: int = 1_000) -> Numbers:
     """Return the p-value of each system for being among the best (Hansen, Lunde & Nason 2011, with T_R).
 
     The systems with p ≥ 5 % contain the best one with 95 % confidence; that it is chosen by the same scores is allowed
@@ -386,14 +366,13 @@ def model_confidence_set(
     Args:
         scores: of each system, [examples, seeds], on the same examples; higher is better.
         resamples: number of resamples, of examples and of each system's seeds.
-        seed: of the resamples.
 
     Raises:
         DataError: there are no scores, or one is not finite.
     """
     values = _finite(np.concatenate(scores, axis=1), "a model confidence set")
-    draw, ends = np.random.default_rng(seed), np.cumsum([each.shape[1] for each in scores])
-    resampled = np.split(resampled_means(values, resamples, seed), ends[:-1], axis=1)
+    draw, ends = np.random.default_rng(1), np.cumsum([each.shape[1] for each in scores])
+    resampled = np.split(resampled_means(values, resamples, seed=1), ends[:-1], axis=1)
     means, errors = np.array([each.mean() for each in scores]), np.empty((resamples, len(scores)))
     for system, of_seeds in enumerate(resampled):
         center = of_seeds.mean(axis=1)
@@ -407,37 +386,34 @@ def model_confidence_set(
     for system in range(len(means)):
         differences = _larger_than(errors - errors[:, [system]], least)
         gap_errors[system] = np.sqrt((differences**2).mean(axis=0))
-    t, remaining, furthest = (
-        _ratio(gaps, gap_errors),
-        list(range(len(means))),
-        list[tuple[int, float]](),
-    )
+    t, remaining = _ratio(gaps, gap_errors), list(range(len(means)))
+    removed: dict[int, float] = {}  # system → its t, the furthest one first
     while len(remaining) > 1:
         below = t[np.ix_(remaining, remaining)].max(axis=1)
-        furthest.append((remaining.pop(int(below.argmax())), below.max()))
+        removed[remaining.pop(int(below.argmax()))] = below.max()
     # t of the resamples, of the sets from the last to the first
     p_values, largest = np.ones(len(means)), np.zeros(resamples)
-    for system, observed in reversed(furthest):
+    for system, observed in reversed(removed.items()):
         differences = np.abs(_larger_than(errors[:, remaining] - errors[:, [system]], least))
         t_resampled = _ratio(differences, gap_errors[system, remaining])
         largest = np.maximum(largest, t_resampled.max(axis=1))
         p_values[system] = (largest >= observed).mean()
         remaining.append(system)
-    order = [system for system, _ in furthest]
+    order = list(removed)
     p_values[order] = np.maximum.accumulate(p_values[order])
     return p_values
 
 
-def _larger_than(values: NDArray[np.float64], least: float) -> NDArray[np.float64]:
+def _larger_than(values: Numbers, least: float) -> Numbers:
     return np.where(np.abs(values) <= least, 0.0, values)
 
 
-def _ratio(gaps: NDArray[np.float64], error: NDArray[np.float64]) -> NDArray[np.float64]:
+def _ratio(gaps: Numbers, error: Numbers) -> Numbers:
     """Divide gaps by their errors; without an error, a gap is infinite and no gap is 0."""
     return np.divide(gaps, error, out=np.where(gaps > 0, math.inf, 0.0), where=error > 0)
 
 
-def _seed_factor(scores: NDArray[np.float64]) -> float:
+def _seed_factor(scores: Numbers) -> float:
     """Return the factor for resampled seeds: without the variance of the examples, and as wide as Student's t."""
     examples, seeds = scores.shape
     if min(examples, seeds) < 2 or not (spread := scores.mean(axis=0).var(ddof=1)):
@@ -448,14 +424,13 @@ def _seed_factor(scores: NDArray[np.float64]) -> float:
         * seeds
     )
     share = max(0.0, 1 - noise / (examples - 1) / (seeds - 1) / examples / spread)
-    return math.sqrt(share * seeds / (seeds - 1)) * _student_quantile(seeds - 1, 1 - _TAIL) / 1.96
+    t = float(scipy.special.stdtrit(seeds - 1, 1 - _TAIL))
+    return math.sqrt(share * seeds / (seeds - 1)) * t / 1.96
 
 
-def _signs(
-    resamples: int, count: int, seed: int, rows_at_once: int
-) -> Iterator[NDArray[np.float64]]:
+def _draw_signs(resamples: int, count: int, rows_at_once: int) -> Iterator[Numbers]:
     """Draw signs, +1 or -1: [resamples, count] in arrays of a few rows; the draws do not depend on `rows_at_once`."""
-    draw = np.random.default_rng(seed)
+    draw = np.random.default_rng(1)
     words = -(-count // 64)
     for start in range(0, resamples, rows_at_once):
         rows = min(rows_at_once, resamples - start)
@@ -464,7 +439,7 @@ def _signs(
         yield 1 - 2 * bits.astype(np.float64)
 
 
-def _finite(values: Sequence[float] | NDArray[np.float64], user: str) -> NDArray[np.float64]:
+def _finite(values: Sequence[float] | Numbers, user: str) -> Numbers:
     array = np.asarray(values, dtype=np.float64)
     if len(array) == 0:
         raise DataError(f"{user} needs at least one value; there is none")

@@ -8,14 +8,14 @@ from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from itertools import chain
 from pathlib import Path
-from typing import Any, ClassVar, NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
 from longsumbench.core import Example, Metric, Scoring, SentenceVerdict
 from longsumbench.errors import UsageError
 from longsumbench.metrics.pair_classifier import Classifier
+from longsumbench.metrics.statistics import Numbers
 from longsumbench.modeling.checkpoints import (
     load_config,
     load_with_tokenizer,
@@ -67,8 +67,8 @@ class Support(Metric):
     sentences with an encoder and adds their neighbours.
     """
 
-    name: ClassVar[str] = "support"
-    columns: ClassVar[tuple[str, ...]] = (name,)
+    name = "support"
+    columns = (name,)
 
     def __init__(self, scoring: Scoring) -> None:
         super().__init__(scoring)
@@ -249,7 +249,7 @@ def _cut(premise: Premise, count_tokens: _TokenCounter, longest: int) -> Iterato
 
 def overlaps(
     texts: Sequence[frozenset[str]], sentences: Sequence[frozenset[str]]
-) -> Iterator[NDArray[np.float64]]:
+) -> Iterator[Numbers]:
     """Yield for each sentence its similarity to each of some texts: the sum of ln(N / N_w) over shared words w.
 
     N is the number of texts, N_w the number of those with the word.

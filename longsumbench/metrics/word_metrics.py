@@ -5,7 +5,6 @@ from collections.abc import Iterator, Mapping, Sequence
 from functools import lru_cache
 from itertools import pairwise
 from types import MappingProxyType
-from typing import ClassVar
 
 import numpy as np
 
@@ -64,10 +63,8 @@ class NovelNgrams(WordMetric):
     Every occurrence of an n-gram counts. A column does not apply to a summary of fewer than n words.
     """
 
-    name: ClassVar[str] = "novel_ngrams"
-    columns: ClassVar[tuple[str, ...]] = tuple(
-        f"novel_ngrams_{n}" for n in range(1, LONGEST_NGRAM + 1)
-    )
+    name = "novel_ngrams"
+    columns = tuple(f"novel_ngrams_{n}" for n in range(1, LONGEST_NGRAM + 1))
 
     def score(self, prediction: str, example: Example) -> dict[str, float]:
         """Score one prediction; `novel_ngrams_1` … `novel_ngrams_4` → 0–1 or NaN."""
@@ -87,11 +84,9 @@ class Repetition(WordMetric):
     A column does not apply to a summary of fewer than n words.
     """
 
-    needs_source: ClassVar[bool] = False
-    name: ClassVar[str] = "repetition"
-    columns: ClassVar[tuple[str, ...]] = tuple(
-        f"repetition_{n}" for n in range(1, LONGEST_NGRAM + 1)
-    )
+    needs_source = False
+    name = "repetition"
+    columns = tuple(f"repetition_{n}" for n in range(1, LONGEST_NGRAM + 1))
 
     def score(self, prediction: str, example: Example) -> dict[str, float]:
         """Score one prediction; `repetition_1` … `repetition_4` → 0–1 or NaN."""
@@ -108,12 +103,10 @@ class LengthRatio(WordMetric):
     The references' length is the mean over those with words; if there are none, only the summary's length applies.
     """
 
-    needs_source: ClassVar[bool] = False
-    name: ClassVar[str] = "length_ratio"
-    columns: ClassVar[tuple[str, ...]] = ("length_ratio", "length_summary", "length_references")
-    units: ClassVar[Mapping[str, str]] = MappingProxyType(
-        dict(zip(columns, ("ratio", "words", "words"), strict=True))
-    )
+    needs_source = False
+    name = "length_ratio"
+    columns = ("length_ratio", "length_summary", "length_references")
+    units = MappingProxyType(dict(zip(columns, ("ratio", "words", "words"), strict=True)))
 
     def score(self, prediction: str, example: Example) -> dict[str, float]:
         """Score one prediction; `length_ratio` → a ratio or NaN, the others → words or NaN."""
@@ -133,26 +126,28 @@ class Copied(WordMetric):
     The metric does not apply to a summary of fewer than two words.
     """
 
-    name: ClassVar[str] = "copied"
-    columns: ClassVar[tuple[str, ...]] = ("copied_bigrams", "copied_longest")
-    units: ClassVar[Mapping[str, str]] = MappingProxyType({columns[1]: "words"})
-    agrees: ClassVar[str] = (
-        "τ 0.83 and 0.44 with factuality of papers (people 0.75 and 0.83), 0.42 with errors in meetings"
-    )
+    name = "copied"
+    columns = ("copied_bigrams", "copied_longest")
+    units = MappingProxyType({columns[1]: "words"})
+    agrees = "τ 0.83 and 0.44 with factuality of papers (people 0.75 and 0.83), 0.42 with errors in meetings"
 
     def score(self, prediction: str, example: Example) -> dict[str, float]:
         """Score one prediction; `copied_bigrams` → 0–1, `copied_longest` → words; both may be NaN."""
         source, summary = self.source_words(example), self.words(prediction)
         if len(summary) < 2:
             return dict.fromkeys(self.columns, np.nan)
-        pairs, places = list(pairwise(summary)), _places_of_pairs(source, summary)
-        share = sum(pair in places for pair in pairs) / len(pairs)
-        longest = int(not set(summary).isdisjoint(source))
-        lengths: dict[int, int] = {}  # of the common sequence that ends with the pair at each place
-        for pair in pairs:
-            lengths = {place: lengths.get(place - 1, 1) + 1 for place in places.get(pair, ())}
-            longest = max(longest, *lengths.values()) if lengths else longest
-        return dict(zip(self.columns, (share, float(longest)), strict=True))
+        positions = _find_pairs(source, summary)
+        num_shared, longest = 0, int(not set(summary).isdisjoint(source))
+        # position of a pair in the source → length of the common sequence that ends with it
+        lengths: dict[int, int] = {}
+        for pair in pairwise(summary):
+            num_shared += pair in positions
+            lengths = {place: lengths.get(place - 1, 1) + 1 for place in positions.get(pair, ())}
+            longest = max(longest, *lengths.values(), 0)
+        return {
+            "copied_bigrams": num_shared / (len(summary) - 1),
+            "copied_longest": float(longest),
+        }
 
 
 class Extractive(WordMetric):
@@ -167,15 +162,13 @@ class Extractive(WordMetric):
     The metric does not apply to a summary without words.
     """
 
-    name: ClassVar[str] = "extractive"
-    columns: ClassVar[tuple[str, ...]] = (
+    name = "extractive"
+    columns = (
         "extractive_coverage",
         "extractive_density",
         "extractive_compression",
     )
-    units: ClassVar[Mapping[str, str]] = MappingProxyType(
-        {columns[1]: "words", columns[2]: "source words a word"}
-    )
+    units = MappingProxyType({columns[1]: "words", columns[2]: "source words a word"})
 
     def score(self, prediction: str, example: Example) -> dict[str, float]:
         """Score one prediction; coverage → 0–1, density → words, compression → a ratio; all may be NaN."""
@@ -195,18 +188,17 @@ def fragment_lengths(source: Sequence[str], summary: Sequence[str]) -> list[int]
     for the longest match with the following words. After a match, the search continues after its end. The
     next word is the one after the longest match. A word that is not in the source is in no fragment.
 
-    Only places of word pairs are visited, because a match of one word never hides a longer one.
     """
-    common, places = set(summary).intersection(source), _places_of_pairs(source, summary)
+    common, positions = set(summary).intersection(source), _find_pairs(source, summary)
     lengths, start = [], 0
     while start < len(summary):
         length = int(summary[start] in common)
         match_end = 0
         # only places of word pairs are visited: a match of one word never hides a longer one
-        for place in places.get(tuple(summary[start : start + 2]), ()):
-            if place >= match_end:
-                match_length = _num_shared(source, place, summary, start)
-                match_end = place + match_length
+        for position in positions.get(tuple(summary[start : start + 2]), ()):
+            if position >= match_end:
+                match_length = _num_shared(source, position, summary, start)
+                match_end = position + match_length
                 length = max(length, match_length)
         if length:
             lengths.append(length)
@@ -214,20 +206,21 @@ def fragment_lengths(source: Sequence[str], summary: Sequence[str]) -> list[int]
     return lengths
 
 
-def _places_of_pairs(
+def _find_pairs(
     source: Sequence[str], summary: Sequence[str]
-) -> Mapping[tuple[str, ...], Sequence[int]]:
+) -> Mapping[_WordTuple, Sequence[int]]:
     """Return pair of neighbouring summary words → its positions in the source."""
-    pairs: set[tuple[str, ...]] = set(pairwise(summary))
-    places: defaultdict[tuple[str, ...], list[int]] = defaultdict(list)
-    for place, pair in enumerate(pairwise(source)):
+    pairs: set[_WordTuple] = set(pairwise(summary))
+    positions: defaultdict[_WordTuple, list[int]] = defaultdict(list)
+    for position, pair in enumerate(pairwise(source)):
         if pair in pairs:
-            places[pair].append(place)
-    return places
+            positions[pair].append(position)
+    return positions
 
 
-def _num_shared(source: Sequence[str], place: int, summary: Sequence[str], start: int) -> int:
-    limit = min(len(source) - place, len(summary) - start)
-    return next(
-        (count for count in range(limit) if source[place + count] != summary[start + count]), limit
-    )
+def _num_shared(source: Sequence[str], position: int, summary: Sequence[str], start: int) -> int:
+    limit = min(len(source) - position, len(summary) - start)
+    for count in range(limit):
+        if source[position + count] != summary[start + count]:
+            return count
+    return limit

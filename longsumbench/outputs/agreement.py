@@ -22,7 +22,6 @@ from longsumbench.leaderboards.comparability import ROUGE_HEADINGS
 from longsumbench.leaderboards.significance import LEVEL
 from longsumbench.metrics.aggregate import BOOTSTRAP_SEED
 from longsumbench.metrics.rank_statistics import (
-    Numbers,
     draw_counts,
     krippendorff_alpha,
     mean_of,
@@ -31,7 +30,7 @@ from longsumbench.metrics.rank_statistics import (
     rank_agreement,
     tau_b,
 )
-from longsumbench.metrics.statistics import approximate_randomization, holm
+from longsumbench.metrics.statistics import Numbers, approximate_randomization, holm
 from longsumbench.outputs.judgements import (
     CONTROLS,
     JudgedOutputs,

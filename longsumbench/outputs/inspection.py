@@ -19,7 +19,14 @@ import numpy as np
 import pandas as pd
 
 from longsumbench.arguments import public_function
-from longsumbench.core import Evidence, Example, Summary, Verdicts, count_words, describe_reading
+from longsumbench.core import (
+    Evidence,
+    Example,
+    SentenceScores,
+    Summary,
+    count_words,
+    describe_reading,
+)
 from longsumbench.errors import UsageError, did_you_mean
 from longsumbench.formatting import format_count
 from longsumbench.leaderboards.comparability import ROUGE_HEADINGS, heading_of
@@ -76,7 +83,7 @@ class Inspection:
     no_evidence: str = ""
     input_text: str | None = None
     pages: Sequence[int] = ()
-    verdicts: Verdicts = field(default_factory=dict)
+    verdicts: SentenceScores = field(default_factory=dict)
     ranking_score: Mapping[str, float] = field(default_factory=dict)
 
     @property

@@ -10,8 +10,6 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from longsumbench.core import check_minimum
-
 PAIR_MEASURES = ("f1", "precision", "recall")
 
 Ids = Sequence[int]
@@ -37,11 +35,7 @@ def rouge_n(
 
     Returns:
         By measure, [R, T], 0–1: "f1", "precision" (over the text's n-grams), "recall" (over the reference's).
-
-    Raises:
-        UsageError: n is below 1.
     """
-    check_minimum("ngram", ngram, 1)
     in_texts, in_references = shared_ngrams(texts, references, ngram)
     common = np.zeros((len(references), len(texts)), np.int64)
     for row, counts in zip(common, in_references, strict=True):

@@ -15,26 +15,23 @@ from operator import attrgetter
 from threading import Lock
 from typing import Any, NamedTuple
 
-from longsumbench.core import Scoring, check_choice
+from longsumbench.core import Scoring
 from longsumbench.core.versions import SCORING_VERSION
 from longsumbench.rouge import stemmers
 from longsumbench.rouge.overlap import Overlap, common, count_overlap
 from longsumbench.rouge.tokenizer import (
     END,
     MARK,
-    TOKENIZERS,
     Vocabulary,
     default_words,
     named_tokenizer,
 )
-from longsumbench.sentences import SPLITTER_NAME, split_for_rouge
+from longsumbench.sentences import split_for_rouge
 
 IMPLEMENTATION = f"longsumbench-{SCORING_VERSION}"
 ROUGE_TYPES = ("rouge1", "rouge2", "rougeL", "rougeLsum")
-_MODES = ("google", "perl")
 # the default rule for several references
 _RULES = {"google": "best", "perl": "jackknife"}
-_KERNELS = ("auto", "python")
 
 _LSUM = "rougeLsum"
 _TEXT_TYPES = (*(f"rouge{n}" for n in range(1, 10)), "rougeL", _LSUM)  # of `rouge_score`
@@ -73,21 +70,16 @@ class SuiteScorer:
         stemmer: its name, for signatures; in perl mode with the version of WordNet's lists.
 
     Raises:
-        UsageError: an argument is invalid.
         EnvironmentProblem: perl mode needs WordNet's lists for stemming, and they are not installed.
     """
 
     def __init__(self, scoring: Scoring, kernels: str = "auto") -> None:
         self.mode, self.tokenizer = scoring.mode, scoring.tokenizer
-        check_choice("mode", self.mode, _MODES)
-        check_choice("tokenizer", self.tokenizer, TOKENIZERS)
         self._arguments = scoring, kernels
         self.references = scoring.references or _RULES[self.mode]
-        check_choice("references", self.references, tuple(_RULES.values()))
         self._tokenize = named_tokenizer(self.tokenizer, self.mode)
         self.stemmer, stem_word = _stemmer(scoring)
         self._vocabulary = Vocabulary(stem_word)
-        check_choice("kernels", kernels, _KERNELS)
 
     @cached_property
     def _overlap(self) -> _CountOverlap:
@@ -265,14 +257,11 @@ def _overlap_function(kernels: str) -> _CountOverlap:
 
 
 def _scores(counts: Overlap, mode: str) -> list[Score]:
-    reference, candidate, unigrams, bigrams, sequence, union = counts
+    reference, candidate, *hits = counts
     score = _google_score if mode == "google" else _perl_score
-    return [
-        score(unigrams, candidate, reference),
-        score(bigrams, candidate - 1, reference - 1),
-        score(sequence, candidate, reference),
-        score(union, candidate, reference),
-    ]
+    scores = [score(common_words, candidate, reference) for common_words in hits]
+    scores[1] = score(counts.bigrams, candidate - 1, reference - 1)
+    return scores
 
 
 def _google_score(hits: int, candidate: int, reference: int) -> Score:
@@ -305,28 +294,3 @@ def _jackknife(scores: Sequence[Score], mode: str) -> Score:
     times = len(scores) - 1
     mean = [(times * high + low) / len(scores) for high, low in zip(best, second_best, strict=True)]
     return Score(*(map(_five_digits, mean) if mode == "perl" else mean))
-
-
-def signature(
-    scorer: SuiteScorer, n: int, splitting: str = SPLITTER_NAME, zero_for_empty: bool = False
-) -> str:
-    """Describe in one string how a mean ROUGE score was computed: all that must agree before two are compared.
-
-    If `zero_for_empty`, an example without words in its references scored 0; else it was skipped.
-    """
-    parts = {
-        "rouge": IMPLEMENTATION,
-        "mode": scorer.mode,
-        "stemmer": scorer.stemmer,
-        "tokenizer": scorer.tokenizer,
-        "sentences": splitting,
-        "L": "sentence",
-        "Lsum": "union",
-        "truncation": "none",
-        "references": f"{scorer.references}-f",
-        "n": str(n),
-        "v": str(SCORING_VERSION),
-    }
-    if zero_for_empty:
-        parts["empty_references"] = "zero"
-    return "|".join(f"{name}:{value}" for name, value in parts.items())

@@ -12,9 +12,8 @@ from itertools import chain, pairwise
 import numpy as np
 from numpy.typing import NDArray
 
-from longsumbench.core import Example, check_choice, check_minimum
+from longsumbench.core import Example
 from longsumbench.rouge.all_pairs import (
-    PAIR_MEASURES,
     Ids,
     Ints,
     num_ngrams,
@@ -44,7 +43,7 @@ class SharedGrams:
         self._selected = np.zeros_like(self._limits)
         self._with_each = self._own
 
-    def _count(self, sentences: Sequence[_Tokens]) -> NDArray[np.int64]:
+    def _count(self, sentences: Sequence[_Tokens]) -> Ints:
         """Count the reference's n-grams in every sentence: [sentences, columns]."""
         width = len(self._limits)
         columns = self._columns
@@ -56,7 +55,7 @@ class SharedGrams:
         return counts.reshape(len(sentences), width)
 
     def f1(
-        self, lengths: NDArray[np.int64], gained: Sequence[Sequence[Joint]], undone: Sequence[Joint]
+        self, lengths: Ints, gained: Sequence[Sequence[Joint]], undone: Sequence[Joint]
     ) -> NDArray[np.float64]:
         """Return ROUGE-1 and ROUGE-2 F1 of the selection with each candidate added: [2, sentences].
 
@@ -147,12 +146,7 @@ def sequential_selection(
 
     Returns:
         For each reference, the indices of the selected texts in the order of selection.
-
-    Raises:
-        UsageError: the measure is unknown, or n is below 1.
     """
-    check_choice("measure", measure, PAIR_MEASURES)
-    check_minimum("ngram", ngram, 1)
     in_texts, in_references = shared_ngrams(texts, references, ngram)
     sizes = num_ngrams(texts, ngram)
     return [_select_for_reference(in_texts, counts, sizes, measure) for counts in in_references]

@@ -10,6 +10,7 @@ A word's form has a "c" for each consonant and a "v" for each vowel; its measure
 """
 
 import hashlib
+import re
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -19,70 +20,30 @@ from longsumbench.errors import DataError, EnvironmentProblem, UsageError
 # letters of a word that is stemmed
 SHORTEST = 4
 
+
+def _read_pairs(text: str) -> dict[str, str]:
+    return dict(re.findall("([a-z]+):([a-z]*)", text))
+
+
 _LETTERS = "abcdefghijklmnopqrstuvwxz0123456789"  # without y, which is either
 # Of bytes: they are translated several times faster than strings.
 _FORMS = bytes.maketrans(
     _LETTERS.encode(), bytes(ord("v" if letter in "aeiou" else "c") for letter in _LETTERS)
 )
-_STEP_2 = {
-    "ational": "ate",
-    "tional": "tion",
-    "enci": "ence",
-    "anci": "ance",
-    "izer": "ize",
-    "bli": "ble",
-    "alli": "al",
-    "entli": "ent",
-    "eli": "e",
-    "ousli": "ous",
-    "ization": "ize",
-    "ation": "ate",
-    "ator": "ate",
-    "alism": "al",
-    "iveness": "ive",
-    "fulness": "ful",
-    "ousness": "ous",
-    "aliti": "al",
-    "iviti": "ive",
-    "biliti": "ble",
-}
-_STEP_3 = {
-    "icate": "ic",
-    "ative": "",
-    "alize": "al",
-    "iciti": "ic",
-    "ical": "ic",
-    "ful": "",
-    "ness": "",
-}
-_SUFFIXES = (
-    "al",
-    "ance",
-    "ence",
-    "er",
-    "ic",
-    "able",
-    "ible",
-    "ant",
-    "ou",
-    "ism",
-    "ate",
-    "iti",
-    "ous",
-    "ive",
-    "ize",
+# suffix → replacement
+_STEP_2 = _read_pairs(
+    "ational:ate tional:tion enci:ence anci:ance izer:ize bli:ble alli:al entli:ent eli:e ousli:ous ization:ize "
+    "ation:ate ator:ate alism:al iveness:ive fulness:ful ousness:ous aliti:al iviti:ive biliti:ble"
 )
+_STEP_3 = _read_pairs("icate:ic ative: alize:al iciti:ic ical:ic ful: ness:")
+_SUFFIXES = re.findall("[a-z]+", "al ance ence er ic able ible ant ou ism ate iti ous ive ize")
 _MENT = ("ement", "ment", "ent")
 # only the last three letters are removed
 _ION = ("sion", "tion")
-# fmt: off
-_UNCHANGED = ("sky", "news", "inning", "outing", "canning", "howe", "proceed", "exceed", "succeed")
-_IRREGULAR = {  # nltk's
-    **dict(zip(_UNCHANGED, _UNCHANGED, strict=True)),
-    "skies": "sky", "dying": "die", "lying": "lie", "tying": "tie",
-    "innings": "inning", "outings": "outing", "cannings": "canning",
-}
-# fmt: on
+_IRREGULAR = _read_pairs(  # nltk's
+    "skies:sky dying:die lying:lie tying:tie innings:inning outings:outing cannings:canning sky:sky news:news "
+    "inning:inning outing:outing canning:canning howe:howe proceed:proceed exceed:exceed succeed:succeed"
+)
 _PACKAGE = "wordnet-base"  # of Debian and Ubuntu
 NO_WORDNET = "none"
 LISTS = ("adj.exc", "adv.exc", "noun.exc", "verb.exc")
@@ -123,7 +84,7 @@ class Porter:
         if last in "dg" and word.endswith(("ed", "ing")):
             word = self._without_ed_or_ing(word)
             last = word[-1]
-        if last == "y" and self._is_stem_of_y(word[:-1]):
+        if last == "y" and self._precedes_y(word[:-1]):
             word = word[:-1] + "i"
             last = "i"
         if last in self._endings_2 and word.endswith(self._endings_2[last]):
@@ -167,7 +128,7 @@ class Porter:
             return stem if stem[-1] in "lsz" else stem[:-1]
         return stem + "e" if form.count("vc") == 1 and self._is_short(stem, form) else stem
 
-    def _is_stem_of_y(self, stem: str) -> bool:
+    def _precedes_y(self, stem: str) -> bool:
         """Step 1c."""
         form = _form(stem)
         return len(form) > 1 and form[-1] == "c" if self._extended else "v" in form

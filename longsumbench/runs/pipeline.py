@@ -428,7 +428,7 @@ def _add_measures(
         for table, columns in zip(tables, added.tables, strict=True)
     ]
     scoring.write_each_scores(folder, tables, mean_scores(tables))
-    write_verdicts(folder, added.verdicts)
+    write_verdicts(folder, added.sentences)
     measures = {
         name: measure
         for name, measure in evaluation.measures.items()

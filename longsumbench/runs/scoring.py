@@ -90,7 +90,7 @@ def score_run(
         predictions, examples, metrics, config.score, requested, ranked_by, with_floor=True
     )
     write_each_scores(folder, scored.tables, scored.per_example)
-    write_verdicts(folder, scored.verdicts)
+    write_verdicts(folder, scored.sentences)
     if len(outputs) == 1:
         return scored.evaluation
     checkpoints = []

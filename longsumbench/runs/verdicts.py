@@ -8,7 +8,7 @@ import json
 from pathlib import Path
 from typing import NamedTuple, TypedDict
 
-from longsumbench.core import SentenceVerdict, Verdicts
+from longsumbench.core import SentenceScores, SentenceVerdict
 from longsumbench.errors import DataError
 from longsumbench.files import BadFile, parse_json, read_text, write_atomically
 from longsumbench.formatting import format_count
@@ -23,7 +23,7 @@ class _VerdictLine(TypedDict):
     verdicts: list[SentenceVerdict]
 
 
-def write_verdicts(folder: Path, verdicts: Verdicts) -> None:
+def write_verdicts(folder: Path, verdicts: SentenceScores) -> None:
     """Write the verdicts of each metric."""
     for metric, of_metric in verdicts.items():
         lines = ""
@@ -35,7 +35,7 @@ def write_verdicts(folder: Path, verdicts: Verdicts) -> None:
         write_atomically(folder / f"{_PREFIX}{metric}.jsonl", lines)
 
 
-def read_verdicts(folder: Path, limit: int | None = None) -> Verdicts:
+def read_verdicts(folder: Path, limit: int | None = None) -> SentenceScores:
     """Read the verdicts of a run, or the first ones of each metric; empty if it has none.
 
     Raises:
@@ -65,7 +65,7 @@ class JudgedSentence(NamedTuple):
 
 
 def judged_lists(
-    verdicts: Verdicts, name: str, text: str
+    verdicts: SentenceScores, name: str, text: str
 ) -> list[tuple[str, list[JudgedSentence]]]:
     """Return a heading and the sentences of a summary with their scores, for each metric; empty without verdicts.
 

@@ -20,7 +20,7 @@ from typing import Any
 
 import msgspec
 
-from longsumbench.core import Example, Summary, Verdicts, count_words
+from longsumbench.core import Example, SentenceScores, Summary, count_words
 from longsumbench.errors import DataError
 from longsumbench.files import write_atomically
 from longsumbench.formatting import unguard_cell
@@ -149,7 +149,7 @@ def _write_run(
     """Write the scores and outputs of a run; return what the page says about it."""
     outputs, scores = _read_outputs(results, run), _read_scores(results, run)
     folder = results.run_folder(run)
-    verdicts: Verdicts = {}
+    verdicts: SentenceScores = {}
     with _leaving_out(results, folder):
         verdicts = read_verdicts(folder, SHOWN_EXAMPLES)
     shown_outputs = {}

@@ -7,16 +7,14 @@ from typing import Any
 
 import pytest
 from hypothesis import given, strategies as st
-from support.hub import offer_on_hub
+from support.json_files import write_json
 from support.reading import read_texts, reading_problem
 
 from longsumbench.cache.artifacts import ArtifactCache
-from longsumbench.core import DatasetSettings, Document, Example, Section
-from longsumbench.corpora.gov_report import gov_report_example
+from longsumbench.core import Document, Example, Section
+from longsumbench.corpora.gov_report import gov_report_example, gov_report_hub_example
 from longsumbench.corpora.reading.fields import BadRow
-from longsumbench.corpora.reading.load import load_texts
 from longsumbench.corpora.reading.rows import thinned_examples
-from longsumbench.errors import UsageError
 
 read = partial(read_texts, "gov_report")
 problem = partial(reading_problem, "gov_report")
@@ -43,22 +41,13 @@ def gao(number: int = 1, **changes: Any) -> dict[str, Any]:
         "Letter", "Dear Sir:", "We wrote.", below=[section("Background", "Roads are old.")]
     )
     highlights = [
-        {"section_title": "Why GAO Did This Study", "paragraphs": ["Roads are old."]},
-        {"section_title": "What GAO Found", "paragraphs": ["They are bad. Very bad."]},
-        {"section_title": "What GAO Recommends", "paragraphs": ["Mend them.", "Agreed."]},
+        section("Why GAO Did This Study", "Roads are old."),
+        section("What GAO Found", "They are bad. Very bad."),
+        section("What GAO Recommends", "Mend them.", "Agreed."),
     ]
-    row = {
-        "id": f"GAO-{number}",
-        "title": "Roads",
-        "url": "https://gao.gov/1",
-        "highlight": highlights,
-    }
-    return {
-        **row,
-        "report": [letter, section("Appendix I", "We counted.")],
-        "fastfact": ["Short."],
-        **changes,
-    }
+    row = {"id": f"GAO-{number}", "title": "Roads", "url": "https://gao.gov/1"}
+    report = [letter, section("Appendix I", "We counted.")]
+    return {**row, "highlight": highlights, "report": report, "fastfact": ["Short."], **changes}
 
 
 CRS_SECTIONS = (
@@ -81,15 +70,13 @@ def write(root: Path, **splits: list[dict[str, Any]]) -> Path:
     for folder in ("crs", "gao", "split_ids"):
         (root / folder).mkdir(parents=True, exist_ok=True)
     for split, rows in splits.items():
-        ids: dict[str, list[str]] = {"crs": [], "gao": []}
+        ids = {"crs": "", "gao": ""}
         for row in rows:
             agency = "gao" if "highlight" in row else "crs"
-            (root / agency / f"{row['id']}.json").write_text(json.dumps(row, indent=1))
-            ids[agency].append(row["id"])
-        for agency, named in ids.items():
-            (root / "split_ids" / f"{agency}_{split}.ids").write_text(
-                "".join(f"{name}\n" for name in named)
-            )
+            write_json(root / agency / f"{row['id']}.json", row)
+            ids[agency] += f"{row['id']}\n"
+        for agency, lines in ids.items():
+            (root / "split_ids" / f"{agency}_{split}.ids").write_text(lines)
     return root
 
 
@@ -178,6 +165,7 @@ def test_the_lists_of_a_release_decide_splits_and_order(
     }
     assert texts.splits["test"][0].documents[0].sections == CRS_SECTIONS
     assert texts.facts["files"][:2] == ["split_ids/crs_train.ids", "split_ids/gao_train.ids"]
+    assert texts.facts["published"] == "2021-04"
     assert texts.facts["left_out"]["test"] == {
         "letter paragraphs": 2,
         "recommendation paragraphs": 2,
@@ -188,38 +176,22 @@ def test_the_lists_of_a_release_decide_splits_and_order(
     assert read(release, stages, limit=2).splits["train"].ids == ["R1", "GAO-1"]
 
 
-def test_what_is_no_release_is_named(release: Path, tmp_path: Path, stages: ArtifactCache) -> None:
+def test_what_is_no_release_is_named(release: Path, stages: ArtifactCache) -> None:
     """A list without the other agency's, two for one split, an empty split, or no lists at all is each said plainly."""
     lists = release / "split_ids"
-    with pytest.raises(UsageError, match=r"leave out dataset\.split_by_hash"):
-        read(release, stages, split_by_hash=True)
     (lists / "gao_test.ids").rename(lists / "kept")
-    assert problem(release, stages).startswith(
-        f"{lists}: crs_test.ids, but no such list of the other agency; add it"
-    )
+    expected = f"{lists / 'crs_test.ids'}: no such list of the other agency; add it"
+    assert problem(release, stages).startswith(expected)
     (lists / "gao_test.ids").write_text("")
     assert read(release, stages).splits["test"].ids == ["R4"]
     (lists / "crs_test.ids").write_text("\n")
     assert "the lists of this split are empty" in problem(release, stages)
-    (tmp_path / "empty" / "split_ids").mkdir(parents=True)
-    assert "none of the lists" in problem(tmp_path / "empty", stages)
     assert "no folder split_ids with crs and gao" in problem(release / "crs", stages)
 
 
-def test_a_line_of_a_row_of_the_hub_is_a_paragraph(
-    stages: ArtifactCache, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """They come from the configuration `document`, get ids, and a line of a report is a paragraph."""
-    rows = [
-        {"report": "A b. C d.\n\n E f.", "summary": "It is.\nSo."},
-        {"report": "G.", "summary": "No."},
-    ]
-
-    asked = offer_on_hub(monkeypatch, tmp_path, rows)
-    texts = load_texts(DatasetSettings(name="gov_report"), stages)
-    assert asked == [("ccdv/govreport-summarization", "document")]
-    assert texts.splits["validation"].ids == ["validation-0", "validation-1"]
+def test_a_line_of_a_row_of_the_hub_is_a_paragraph() -> None:
+    """So it is of the report; of the summary, lines end sentences."""
+    row = {"id": "a", "report": "A b. C d.\n\n E f.", "summary": "It is.\nSo."}
     document = Document(None, (Section(None, (("A b.", "C d."), ("E f.",))),))
-    assert texts.splits["test"][0] == Example(
-        "test-0", None, None, (document,), (("It is.", "So."),)
-    )
+    expected = Example("a", None, None, (document,), (("It is.", "So."),))
+    assert gov_report_hub_example(row) == expected

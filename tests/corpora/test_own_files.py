@@ -1,6 +1,7 @@
 """The user's own files: text, Markdown and rows, read into the structure that every system reads."""
 
 import gzip
+import re
 from pathlib import Path
 
 import pytest
@@ -95,11 +96,9 @@ def test_blank_lines_separate_paragraphs(name: str, newline: str, tmp_path: Path
     """Plain text is one section; a byte order mark is no text, a single line break no end."""
     lines = ["\ufeffOne two. Three", "four.", "", "  ", "# Five.", ""]
     path = write(tmp_path / name, newline.join(lines))
-    example = only(path).example
-    assert (example.id, example.title, example.references) == (path, None, ((),))
-    assert example.documents == (
-        Document(path, (Section(None, (("One two.", "Three four."), ("# Five.",))),)),
-    )
+    section = Section(None, (("One two.", "Three four."), ("# Five.",)))
+    expected = Example(path, None, None, (Document(path, (section,)),), ((),))
+    assert only(path).example == expected
 
 
 def test_rows_need_no_summaries(tmp_path: Path) -> None:
@@ -112,32 +111,22 @@ def test_rows_need_no_summaries(tmp_path: Path) -> None:
     path = write(tmp_path / "a.jsonl.gz", gzip.compress(rows.encode()))
     inputs = read_inputs([path])
     assert [item.name for item in inputs] == [f"{path}: {identity}" for identity in "1bb"]
-    examples = [item.example for item in inputs]
-    assert (examples[0].title, examples[0].query) == ("t", "q")
-    assert [" ".join(example.sentences()) for example in examples] == [
-        "One. Two.",
-        "Three.",
-        "Four.",
-    ]
-    assert {example.references for example in examples} == {((),)}
+    first, second, third = (item.example for item in inputs)
+    assert (first.title, first.query, first.source_text()) == ("t", "q", "One. Two.")
+    assert (second.source_text(), third.source_text()) == ("Three.", "Four.")
+    assert first.references == second.references == third.references == ((),)
 
 
 def test_together_they_are_one_example_of_several_documents(tmp_path: Path) -> None:
     """All documents in their order, each with its source; the title or question that only one has, is kept."""
     one = write(tmp_path / "one.md", "# A title\n\nOne.\n\n```\nx y\n```\n")
-    two, row = (
-        write(tmp_path / "two", "Two."),
-        write(tmp_path / "r.jsonl", '{"id": "r", "document": "R.", "query": "q"}'),
-    )
+    two = write(tmp_path / "two", "Two.")
+    row = write(tmp_path / "r.jsonl", '{"id": "r", "document": "R.", "query": "q"}')
     found = merge_inputs(read_inputs([one, two, row]))
     assert [document.source for document in found.example.documents] == [one, two, None]
     assert list(found.example.sentences()) == ["One.", "Two.", "R."]
-    assert (found.name, found.example.title, found.example.query) == (
-        f"{one} + 2 more",
-        "A title",
-        "q",
-    )
-    assert found.words_left_out == 2
+    assert (found.example.title, found.example.query) == ("A title", "q")
+    assert (found.name, found.words_left_out) == (f"{one} + 2 more", 2)
 
 
 def test_two_questions_are_not_put_together(tmp_path: Path) -> None:
@@ -157,10 +146,6 @@ BAD = {
         b"```\na b c\n```\n",
         "code.md: there is no text to summarize in it (3 words of code or HTML",
     ),
-    "broken.jsonl": (
-        b'{"id": "a", "document": "A."}\n{"id"\n',
-        "broken.jsonl:2: not a JSON object on one line",
-    ),
     "void.jsonl": (
         b'{"id": "a", "document": ""}\n',
         "void.jsonl:1: there is no text to summarize in it",
@@ -173,20 +158,16 @@ BAD = {
 def test_what_is_no_text_is_told(name: str, tmp_path: Path) -> None:
     """An empty file, one that is no text, and a row that cannot be used are errors that say where and what."""
     content, message = BAD[name]
-    with pytest.raises(DataError) as problem:
+    with pytest.raises(DataError, match=re.escape(f"{tmp_path}/{message}")):
         read_inputs([write(tmp_path / "good.txt", "Good."), write(tmp_path / name, content)])
-    assert str(problem.value).startswith(f"{tmp_path}/{message}")
-    assert "\n" not in str(problem.value)
 
 
-@pytest.mark.parametrize("name", ["nowhere.txt", "nowhere.jsonl"])
-def test_a_file_that_is_not_there_is_told(name: str, tmp_path: Path) -> None:
+def test_a_file_that_is_not_there_is_told(tmp_path: Path) -> None:
     """So is a folder without a file that can be read."""
-    with pytest.raises(DataError, match=f"{name}: no such file"):
-        read_inputs([str(tmp_path / name)])
-    (tmp_path / name).mkdir()
+    with pytest.raises(DataError, match=r"nowhere\.jsonl: no such file"):
+        read_inputs([str(tmp_path / "nowhere.jsonl")])
     with pytest.raises(DataError, match=r"no file in this folder ends in \.txt"):
-        read_inputs([str(tmp_path / name)])
+        read_inputs([str(tmp_path)])
 
 
 @pytest.mark.parametrize(

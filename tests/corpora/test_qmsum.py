@@ -1,18 +1,16 @@
 """QMSum: a question is an example, a turn a paragraph, and topics are sections that hold every turn once."""
 
-import json
-import re
 from pathlib import Path
 from typing import Any
 
 import pytest
+from support.json_files import write_json
+from support.reading import read_texts, reading_problem
 
 from longsumbench.cache.artifacts import ArtifactCache
-from longsumbench.core import DatasetSettings, Document, Example, Section
+from longsumbench.core import Document, Example, Section
 from longsumbench.corpora.qmsum import SILENT, SOUND_MARKS, qmsum_example
 from longsumbench.corpora.reading.fields import BadRow
-from longsumbench.corpora.reading.load import load_texts
-from longsumbench.errors import DataError
 
 
 def meeting(*turns: str, **changes: Any) -> dict[str, Any]:
@@ -91,21 +89,10 @@ def test_other_braces_and_brackets_stay() -> None:
     assert read.left_out == {SOUND_MARKS: 3, SILENT: 0}
 
 
-@pytest.mark.parametrize(
-    ("changes", "expected"),
-    [
-        (
-            {"topic_list": [{"topic": "X", "relevant_text_span": [["0", "4"]]}]},
-            "is not in the meeting: 0 to 4, of 4",
-        ),
-        ({"general_query_list": [], "specific_query_list": []}, "no question: 'M1'"),
-    ],
-)
-def test_a_bad_meeting_says_why(changes: dict[str, Any], expected: str) -> None:
-    """A span outside the meeting, and a meeting that nobody asked about are named."""
-    topics = {"topic_list": [{"topic": "X", "relevant_text_span": [["0", "1"]]}]}
-    with pytest.raises(BadRow, match=re.escape(expected)):
-        qmsum_example(meeting(**{**topics, **changes}))
+def test_a_bad_meeting_says_why() -> None:
+    """A span outside the meeting is named."""
+    with pytest.raises(BadRow, match="is not in the meeting: 0 to 1, of 1 turns"):
+        sections_of("a", topics=[("X", 0, 1)])
 
 
 def test_a_folder_of_meetings_reads_as_its_json_lines(
@@ -114,14 +101,12 @@ def test_a_folder_of_meetings_reads_as_its_json_lines(
     """A folder with a file a meeting reads as the lines do, under the files' names; its errors name the file."""
     for folder, name in (("train", "T1"), ("val", "V1"), ("test", "M2"), ("test", "M1")):
         (tmp_path / folder).mkdir(exist_ok=True)
-        row = {key: value for key, value in meeting().items() if key != "meeting_id"}
-        (tmp_path / folder / f"{name}.json").write_text(json.dumps(row, indent=1))
-    texts = load_texts(DatasetSettings(name="qmsum", path=str(tmp_path)), stages)
-    assert list(texts.splits) == ["train", "validation", "test"]
-    assert texts.splits["test"].ids == [
-        f"{name}-{kind}-0" for name in ("M1", "M2") for kind in ("general", "specific")
-    ]
-    assert texts.splits["test"][0] == qmsum_example(meeting())[0].example
+        row = {**meeting(), "meeting_id": "ignored"}
+        write_json(tmp_path / folder / f"{name}.json", row)
+    splits = read_texts("qmsum", tmp_path, stages).splits
+    assert list(splits) == ["train", "validation", "test"]
+    assert splits["test"].ids[1:] == ["M1-specific-0", "M2-general-0", "M2-specific-0"]
+    assert splits["test"][0] == qmsum_example(meeting())[0].example
     (tmp_path / "val" / "V1.json").write_text("{}")
-    with pytest.raises(DataError, match=r"V1\.json: the field 'meeting_transcripts' is missing"):
-        load_texts(DatasetSettings(name="qmsum", path=str(tmp_path)), stages)
+    problem = reading_problem("qmsum", tmp_path, stages)
+    assert "V1.json: the field 'meeting_transcripts' is missing" in problem

@@ -7,7 +7,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from longsumbench.core import Document, Example, Fact, Metric, Scoring, Section, Sentences
+from longsumbench.core import Example, Metric, Scoring, Sentences
 from longsumbench.core.registry import metrics
 from longsumbench.errors import DataError
 from longsumbench.metrics.aggregate import (
@@ -24,12 +24,11 @@ from longsumbench.metrics.evaluate import score_all
 from longsumbench.metrics.statistics import bootstrap_interval
 
 CAT: Sentences = ("the cat sat", "it slept")
-TEXT = Document(None, (Section(None, (("a cat sat down and slept",),)),))
 
 
-def example(*references: Sentences, name: str = "a", facts: tuple[Fact, ...] = ()) -> Example:
+def example(*references: Sentences, name: str = "a") -> Example:
     """An example with the references; what was summarized does not matter here."""
-    return Example(name, None, None, (TEXT,), references, facts)
+    return Example(name, None, None, (), references)
 
 
 @pytest.fixture
@@ -44,10 +43,8 @@ def test_metrics_stand_side_by_side() -> None:
     columns = [column for metric in classes.values() for column in metric.columns]
     assert len(columns) == len(set(columns))
     assert [metric.name for metric in classes.values()] == list(classes)
-    assert all(
-        set(metric.units) <= {*metric.columns, *getattr(metric, "further", ()), "judge_alpha"}
-        for metric in classes.values()
-    )
+    for metric in classes.values():
+        assert set(metric.units) <= {*metric.columns, *metric.further, "judge_alpha"}
 
 
 def test_empty_prediction_counts(rouge: Metric) -> None:
@@ -84,9 +81,7 @@ def test_aggregate_by_hand() -> None:
 def test_mean_of_few_values() -> None:
     """No values have no mean, one value has no interval, and equal values have one without width."""
     assert estimate_mean(np.zeros(0)) is None
-    single = estimate_mean(np.array([4.0]))
-    assert single is not None
-    assert (single.mean, np.isnan([single.low, single.high]).all()) == (4.0, True)
+    assert estimate_mean(np.array([4.0])) == pytest.approx((4, np.nan, np.nan), nan_ok=True)
     assert estimate_mean(np.full(5, 4.0)) == (4.0, 4.0, 4.0)
 
 
@@ -101,9 +96,7 @@ def test_a_table_of_scores_is_read_back_to_the_last_bit(tmp_path: Path, rouge: M
     )
     lines = (tmp_path / "scores.csv").read_text().splitlines()
     assert lines[0].startswith("id,rouge1_p,rouge1_r,rouge1_f,rouge2_p,")
-    assert not [
-        line for line in lines if line.startswith(("=", "@", "-", "+"))
-    ]  # formulas of spreadsheets
+    assert not any(line.startswith(("=", "@", "-", "+")) for line in lines)  # formulas
 
 
 @pytest.mark.parametrize("content", [None, "", "id,x\na,high\n"])
@@ -120,8 +113,8 @@ def test_a_measure_is_averaged_where_it_applies() -> None:
     """Mean, interval and number are those of the examples that have a value; the interval is a plain bootstrap's."""
     values = np.array([0.5, np.nan, 1.0, np.nan, 0.25])
     table = pd.DataFrame({"x": values, "never": np.nan, "y": 0.25}, index=[*"abcde"])
-    measures = aggregate_measures(table.iloc[::-1], resamples=300, seed=5)
-    low, high = bootstrap_interval([50.0, 100.0, 25.0], 300, seed=5)
+    measures = aggregate_measures(table.iloc[::-1], resamples=300)
+    low, high = bootstrap_interval([50.0, 100.0, 25.0], 300, seed=1)
     assert astuple(measures["x"]) == pytest.approx((175 / 3, low, high, 3))
     assert measures["y"] == MeasureMean(25.0, 25.0, 25.0, 5)
     assert "never" not in measures

@@ -8,7 +8,7 @@ import torch
 from support.tiny_bert import write_bert
 from transformers import BertModel, BertTokenizerFast
 
-from longsumbench.core import Document, Example, Scoring, Section, Sentences
+from longsumbench.core import Example, Scoring, Sentences
 from longsumbench.errors import EnvironmentProblem, UsageError
 from longsumbench.metrics.bertscore import BertScore
 from longsumbench.modeling.checkpoints import model_digest
@@ -16,7 +16,7 @@ from longsumbench.modeling.checkpoints import model_digest
 
 def example(*references: Sentences) -> Example:
     """Return an example with the references."""
-    return Example("e", None, None, (Document(None, (Section(None, (("x",),)),)),), references)
+    return Example("e", None, None, (), references)
 
 
 def test_without_the_library(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -32,17 +32,12 @@ def test_with_the_library(tmp_path: Path) -> None:
     folder = write_bert(tmp_path / "bert")
     metric = BertScore(Scoring(bertscore_model=str(folder), bertscore_layer=2, device="cpu"))
     metric.check()
-    reference = ("The cat sat.", "It slept.")
-    assert metric.score("The cat sat. It slept.", example(reference)) == pytest.approx(
-        dict.fromkeys(metric.columns, 1), rel=1e-5
-    )
-    other = metric.score("A dog ran on" + " and on" * 30, example(reference))
-    assert all(value < 0.999 for value in other.values())
-    assert metric.score("the dog", example(("a dog",), ("the dog",)))[
-        "bertscore_f"
-    ] == pytest.approx(1)
-    assert metric.score(" ", example(reference)) == dict.fromkeys(metric.columns, 0.0)
-    assert "|layer:2" in metric.signature(1)
+    references = example(("A dog ran.",), ("The cat sat.", "It slept."))
+    same = metric.score("The cat sat. It slept.", references)
+    assert same == pytest.approx(dict.fromkeys(metric.columns, 1), rel=1e-5)
+    other = metric.score("A dog ran on" + " and on" * 30, references)
+    assert max(other.values()) < 0.999
+    assert metric.score(" ", references) == dict.fromkeys(metric.columns, 0.0)
 
 
 def test_a_layer_of_a_folder(tmp_path: Path) -> None:

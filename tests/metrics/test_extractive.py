@@ -6,7 +6,8 @@ from collections.abc import Sequence
 import pytest
 from hypothesis import given, strategies as st
 
-from longsumbench.core import Document, Example, Scoring, Section
+from longsumbench.core import Scoring
+from longsumbench.corpora.jsonl import jsonl_example
 from longsumbench.metrics.word_metrics import Extractive, fragment_lengths
 
 WORDS = st.lists(st.sampled_from(["a", "b", "c"]), max_size=24)
@@ -34,10 +35,8 @@ def procedure(source: Sequence[str], summary: Sequence[str]) -> list[int]:
 
 def score(source: str, summary: str) -> dict[str, float]:
     """Return the columns of a summary of one sentence."""
-    text = Document(None, (Section("unread heading", ((source,),)),))
-    return Extractive(Scoring()).score(
-        summary, Example("e", "unread title", None, (text,), (("x",),))
-    )
+    row = {"id": "e", "title": "unread title", "document": source, "summary": "x"}
+    return Extractive(Scoring()).score(summary, jsonl_example(row))
 
 
 @given(WORDS, WORDS)

@@ -4,23 +4,12 @@ import datetime
 
 import fact_matching
 import pytest
-from support.planted_facts import (
-    ATTEMPT,
-    CORRECTION,
-    DATE,
-    DECISION,
-    FILE,
-    NAME,
-    NEGATION,
-    NUMBER,
-    REVOKED,
-    TWO_PLACES,
-    fact_of,
-)
+from support import planted_facts
+from support.planted_facts import NUMBER, fact_of
 from support.waiting import assert_linear
 
 from longsumbench.core import PlantedFact
-from longsumbench.metrics.fact_matching import MISSING, RIGHT, WRONG, judge_facts, tokens_of
+from longsumbench.metrics.fact_matching import MISSING, RIGHT, WRONG, judge_facts, read_tokens
 
 EQUAL = {  # forms of one value
     "amount: 3.4 million euros": "3,400,000 euros|€3.4m|EUR 3.4 mn|€3.4 million|3.4-million-euro|3.4 million"
@@ -58,7 +47,7 @@ def text_of(value: str) -> str:
     return value.partition(": ")[2]
 
 
-def verdict_on(fact: PlantedFact, summary: str) -> str:
+def outcome_of(fact: PlantedFact, summary: str) -> str:
     return judge_facts([fact], summary)[0]
 
 
@@ -71,17 +60,17 @@ def test_forms_of_a_value(value: str) -> None:
             f"Members said that Halvorsen gets {form} or so.",
             f"With {form}, Halvorsen is fine.",
         )
-        assert [(form, verdict_on(fact, text)) for text in sentences] == [(form, RIGHT)] * 2
-    assert verdict_on(fact, "Halvorsen was discussed.") == MISSING
-    assert verdict_on(fact, f"Members agreed on {text_of(value)}.") == MISSING
+        assert [(form, outcome_of(fact, text)) for text in sentences] == [(form, RIGHT)] * 2
+    assert outcome_of(fact, "Halvorsen was discussed.") == MISSING
+    assert outcome_of(fact, f"Members agreed on {text_of(value)}.") == MISSING
 
 
 @pytest.mark.parametrize("value", OTHER)
 def test_other_values(value: str) -> None:
     """Another value is wrong."""
     for form in OTHER[value].split("|"):
-        verdict = verdict_on(planted_value(value), f"Now Halvorsen gets {form}.")
-        assert (form, verdict) == (form, WRONG)
+        outcome = outcome_of(planted_value(value), f"Now Halvorsen gets {form}.")
+        assert (form, outcome) == (form, WRONG)
 
 
 def test_dates_in_all_formats() -> None:
@@ -100,65 +89,60 @@ def test_dates_in_all_formats() -> None:
     while day.year == 2024:
         expected = {f"@{day:%m-%d}", "@2024"}
         for form in formats:
-            tokens = tokens_of(f"It ends on {day.strftime(form)}, they said.")
+            tokens = read_tokens(f"It ends on {day.strftime(form)}, they said.")
             swapped = {f"@{day:%d-%m}"} if "/" in form else set()
             assert tokens - {"it", "end", "they", "said"} == expected | swapped, day.strftime(form)
         day += datetime.timedelta(1)
 
 
-@pytest.mark.parametrize(
-    ("fact", "summary", "verdict"),
-    [
-        (DECISION, "On March 14, Torwick's board gave Halvorsen EUR 3.4 mn.", RIGHT),
-        (DECISION, "The board discussed Halvorsen. It approved €3.4m on 14 March.", RIGHT),
-        (DECISION, "The board approved 3.5 million euros for Halvorsen on 14 March.", WRONG),
-        (DECISION, "The board approved 3.4 million euros for Halvorsen.", MISSING),
-        (DECISION, "The board did not approve 3.4 million euros for Halvorsen on 14 March.", WRONG),
-        (DECISION, "Halvorsen got €3.4m on 14 March, which nobody had expected.", RIGHT),
-        (DECISION, "Members voted against €3.4m for Halvorsen on 14 March.", WRONG),
-        (DECISION, "€3.4m for Halvorsen on 14 March was proposed. The motion was rejected.", WRONG),
-        (DECISION, "Nobody opposed €3.4m for Halvorsen on 14 March.", RIGHT),
-        (DECISION, "Torwick, not Halvorsen, got €3.4m on 14 March.", WRONG),
-        (DECISION, "Members turned €3.4m on 14 March for Halvorsen down.", WRONG),
-        (
-            DECISION,
-            "€3.4m for Halvorsen on 14 March was a plan, but they decided otherwise.",
-            WRONG,
-        ),
-        (NAME, "Ingrid Ostvang rather than Marta Selberg designed Korheim.", RIGHT),
-        (NUMBER, "Brenmark counted two 500-acre farms and 4127 households.", RIGHT),
-        (NUMBER, "Brenmark counted 812 households and Torwick 4127.", WRONG),
-        (NUMBER, "Brenmark:\n- 4127 households", RIGHT),
-        (NUMBER, "Brenmark counted 4,172 households.", WRONG),
-        (DATE, "Lindholm ends on 10 May.", WRONG),
-        (NAME, "The Korheim pavilion was designed by Marta Selberg.", WRONG),
-        (NEGATION, "The Dalrup merger was rejected.", RIGHT),
-        (NEGATION, "The board approved the Dalrup merger.", WRONG),
-        (
-            NEGATION,
-            "The board approved the Dalrup merger, although Ms Selberg did not agree.",
-            WRONG,
-        ),
-        (CORRECTION, REVOKED, WRONG),
-        (CORRECTION, f"{REVOKED} In fact, Ravstedt drew 2,310.", RIGHT),
-        (CORRECTION, f"Ravstedt drew 2,310 visitors. {REVOKED}", WRONG),
-        (CORRECTION, "Ravstedt drew 2,310 visitors, not 5,800.", RIGHT),
-        (CORRECTION, "Ravstedt drew 5,800 visitors rather than 2,310.", WRONG),
-        (CORRECTION, "Ravstedt was corrected from 2,310 to 5,800.", WRONG),
-        (CORRECTION, "Ravstedt did not draw 5,800 visitors.", MISSING),
-        (TWO_PLACES, "Emil Selberg is in charge of the Grimford estate.", RIGHT),
-        (TWO_PLACES, "K-4127 is about Grimford. Selberg has file K-4127.", RIGHT),
-        (TWO_PLACES, "File K-4127 concerns the Grimford estate.", MISSING),
-        (FILE, "Ulmnik's settings are in `limits-eu.toml`.", RIGHT),
-        (FILE, "Ulmnik's settings are in config/limits-us.toml.", WRONG),
-        (ATTEMPT, "A pool of 64 for Zelsky failed to help.", RIGHT),
-        (ATTEMPT, "With a pool of 64, the error of Zelsky persisted.", RIGHT),
-        (ATTEMPT, "Setting the pool of Zelsky to 64 helped.", WRONG),
-    ],
-)
-def test_paraphrases(fact: PlantedFact, summary: str, verdict: str) -> None:
-    """What a reader says of a summary."""
-    assert verdict_on(fact, summary) == verdict
+PARAPHRASES = """
+DECISION right: On March 14, Torwick's board gave Halvorsen EUR 3.4 mn.
+DECISION right: The board discussed Halvorsen. It approved €3.4m on 14 March.
+DECISION wrong: The board approved 3.5 million euros for Halvorsen on 14 March.
+DECISION missing: The board approved 3.4 million euros for Halvorsen.
+DECISION wrong: The board did not approve 3.4 million euros for Halvorsen on 14 March.
+DECISION right: Halvorsen got €3.4m on 14 March, which nobody had expected.
+DECISION wrong: Members voted against €3.4m for Halvorsen on 14 March.
+DECISION wrong: €3.4m for Halvorsen on 14 March was proposed. The motion was rejected.
+DECISION right: Nobody opposed €3.4m for Halvorsen on 14 March.
+DECISION wrong: Torwick, not Halvorsen, got €3.4m on 14 March.
+DECISION wrong: Members turned €3.4m on 14 March for Halvorsen down.
+DECISION wrong: €3.4m for Halvorsen on 14 March was a plan, but they decided otherwise.
+NAME right: Ingrid Ostvang rather than Marta Selberg designed Korheim.
+NUMBER right: Brenmark counted two 500-acre farms and 4127 households.
+NUMBER wrong: Brenmark counted 812 households and Torwick 4127.
+NUMBER right: Brenmark: / - 4127 households
+NUMBER wrong: Brenmark counted 4,172 households.
+DATE wrong: Lindholm ends on 10 May.
+NAME wrong: The Korheim pavilion was designed by Marta Selberg.
+NEGATION right: The Dalrup merger was rejected.
+NEGATION wrong: The board approved the Dalrup merger.
+NEGATION wrong: The board approved the Dalrup merger, although Ms Selberg did not agree.
+CORRECTION wrong: {REVOKED}
+CORRECTION right: {REVOKED} In fact, Ravstedt drew 2,310.
+CORRECTION wrong: Ravstedt drew 2,310 visitors. {REVOKED}
+CORRECTION right: Ravstedt drew 2,310 visitors, not 5,800.
+CORRECTION wrong: Ravstedt drew 5,800 visitors rather than 2,310.
+CORRECTION wrong: Ravstedt was corrected from 2,310 to 5,800.
+CORRECTION missing: Ravstedt did not draw 5,800 visitors.
+TWO_PLACES right: Emil Selberg is in charge of the Grimford estate.
+TWO_PLACES right: K-4127 is about Grimford. Selberg has file K-4127.
+TWO_PLACES missing: File K-4127 concerns the Grimford estate.
+FILE right: Ulmnik's settings are in `limits-eu.toml`.
+FILE wrong: Ulmnik's settings are in config/limits-us.toml.
+ATTEMPT right: A pool of 64 for Zelsky failed to help.
+ATTEMPT right: With a pool of 64, the error of Zelsky persisted.
+ATTEMPT wrong: Setting the pool of Zelsky to 64 helped.
+"""
+
+
+@pytest.mark.parametrize("line", PARAPHRASES.strip().splitlines())
+def test_paraphrases(line: str) -> None:
+    """What a reader says of a summary, on a fact of `planted_facts`; a slash is a line break."""
+    case, _, summary = line.partition(": ")
+    name, outcome = case.split()
+    summary = summary.replace("{REVOKED}", planted_facts.REVOKED).replace(" / ", "\n")
+    assert outcome_of(vars(planted_facts)[name], summary) == outcome
 
 
 def test_labelled_sentences() -> None:
@@ -173,4 +157,4 @@ def test_labelled_sentences() -> None:
 )
 def test_long_runs_take_linear_time(run: str) -> None:
     """What a broken output repeats without blanks is read once."""
-    assert_linear(lambda length: verdict_on(NUMBER, "Brenmark " + run * length), 10_000)
+    assert_linear(lambda length: outcome_of(NUMBER, "Brenmark " + run * length), 10_000)

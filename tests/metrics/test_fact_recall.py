@@ -6,14 +6,13 @@ from dataclasses import replace
 import pytest
 from support.waiting import assert_linear
 
-from longsumbench.core import Document, Example, Fact, Scoring, Section
-from longsumbench.metrics.fact_recall import FactRecall, stated_values, words_of
+from longsumbench.core import Example, Fact, Scoring
+from longsumbench.metrics.fact_recall import FactRecall, split_words, stated_values
 
 FIRMS = ("adler", "york", "wells", "dahl")
 BRIDGE = Fact("single", "bridge", "adler", FIRMS, 0.0, 0)
 
-TEXT = Document(None, (Section(None, (("the bridge goes to adler .",),)),))
-EMPTY = Example("e", None, None, (TEXT,), (("x",),))  # of facts
+EMPTY = Example("e", None, None, (), (("x",),))  # of facts
 
 
 def score(prediction: str, *facts: Fact) -> dict[str, float]:
@@ -49,7 +48,7 @@ def score(prediction: str, *facts: Fact) -> dict[str, float]:
 )
 def test_what_a_summary_says(prediction: str, said: str | None) -> None:
     """The first value behind the subject, in the first sentence that names it, within ten words."""
-    assert stated_values(words_of(prediction), BRIDGE) == said
+    assert stated_values(split_words(prediction), BRIDGE) == said
     assert score(prediction, BRIDGE)["fact_recall"] == (said == "adler")
 
 
@@ -66,15 +65,8 @@ def test_columns_by_hand() -> None:
             "silent", "tunnel", "dahl", ("dahl", "york"), 0.3, 9
         ),  # right, beyond the farthest column
     )
-    said = {
-        "bridge": "adler",
-        "mill": "dahl",
-        "pool": "york",
-        "market": "wells",
-        "school": "york",
-        "tunnel": "dahl",
-    }
-    prediction = " ".join(f"the {subject} goes to {value} ." for subject, value in said.items())
+    said = "bridge adler, mill dahl, pool york, market wells, school york, tunnel dahl"
+    prediction = said.replace(",", " . ")
     assert score(prediction, *facts) == pytest.approx(
         {
             "fact_recall": 4 / 7,
@@ -106,4 +98,4 @@ def test_without_facts_nothing_applies() -> None:
 
 def test_runs_of_punctuation_take_linear_time() -> None:
     """A run of marks is read once, also within a word, where no sentence ends."""
-    assert_linear(lambda length: words_of("a" + "." * length + "b"), 100_000)
+    assert_linear(lambda length: split_words("a" + "." * length + "b"), 100_000)

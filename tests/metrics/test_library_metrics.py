@@ -1,5 +1,6 @@
 """Metrics of the library `evaluate`, from a folder: their code runs only because the user names it."""
 
+import re
 from pathlib import Path
 
 import pytest
@@ -44,20 +45,10 @@ def test_a_metric_in_a_folder(tmp_path: Path) -> None:
     metric.check()
     assert metric.columns == ("evaluate_letters",)
     assert metric.score("abb", example("xy", "wxyz")) == {"evaluate_letters": 0.75}
-    assert (
-        str(metric.score(" ", example("xy")))
-        == str(metric.score("abb", example()))
-        == "{'evaluate_letters': nan}"
-    )
-    name, code, revision, library, settings = metric.signature(3).split("|")
-    assert (name, revision, settings) == (
-        "evaluate/letters:1",
-        "revision:v1",
-        'settings:{"letter": "b"}',
-    )
-    assert code.startswith("code:")
-    assert library.startswith("evaluate:0.")
-    assert str(tmp_path) not in metric.signature(3)
+    assert str(metric.score(" ", example("xy"))) == "{'evaluate_letters': nan}"
+    assert str(metric.score("abb", example())) == "{'evaluate_letters': nan}"
+    parts = r'evaluate/letters:1\|code:\w{8}\|revision:v1\|evaluate:0\..+\|settings:{"letter": "b"}'
+    assert re.fullmatch(parts, metric.signature(3))
 
 
 def test_several_references_at_once(tmp_path: Path) -> None:

@@ -21,14 +21,8 @@ def test_it_equals_arch(seed: int, monkeypatch: pytest.MonkeyPatch) -> None:
     draw = np.random.default_rng(seed)
     best = draw.uniform(0, 1, 40)
     others = draw.uniform(0, 1, (4, 40)) - [[0.0], [0.1], [0.2], [3.0]]
-    scores = np.stack(
-        [
-            best,
-            best[::-1] - 1e-6,
-            *(other - max(0, other.mean() - best.mean() + 0.01) for other in others),
-        ],
-        1,
-    )
+    worse = [other - max(0, other.mean() - best.mean() + 0.01) for other in others]
+    scores = np.stack([best, best[::-1] - 1e-6, *worse], 1)
     arch = MCS(-scores, 0.05, reps=400, block_size=1, method="R", bootstrap="circular", seed=seed)
     arch.compute()
     resampled = scores[np.array(arch._bootstrap_indices)].mean(axis=1)
@@ -60,7 +54,6 @@ def test_the_best_is_in_the_set_over_seeds(spread: float) -> None:
     draw, covered = np.random.default_rng(12), 0
     for _ in range(150):
         runs = [draw.normal(0, 1, (60, 5)) + draw.normal(0, spread, (1, 5)) for _ in range(4)]
-        covered += (
-            model_confidence_set(runs, 300)[0] >= 0.05
-        )  # all are equal, so any may be called the best
+        # all are equal, so any may be called the best
+        covered += model_confidence_set(runs, 300)[0] >= 0.05
     assert covered >= 0.9 * 150

@@ -27,18 +27,7 @@ def test_means_and_repetitive_texts_by_hand() -> None:
     facts = describe_outputs(
         ["One two.", "a b c d " * 5], [(("Three words here.",), ("One.", "Two."))]
     )
-    expected = OutputFacts(
-        count=2,
-        compared=2,
-        distinct=2,
-        repetitive=1,
-        words=11.0,
-        reference_words=2.5,
-        loops=1,
-        empty=0,
-        preambles=0,
-    )
-    assert facts == expected
+    assert facts == OutputFacts(2, 2, 2, 1, 11.0, 2.5, loops=1, empty=0, preambles=0)
 
 
 def test_three_texts_for_twenty_documents() -> None:
@@ -117,12 +106,5 @@ def test_preambles_are_named(preamble: str) -> None:
     (line,) = output_warnings(describe_outputs(outputs))
     assert line.startswith("6 of 10 outputs begin with a preamble")
     inside = [f"{text}. The bill has a summary of costs: 3, 4 and 5." for text in texts(6)]
-    plain = [
-        "The summary judgment was: he pays.",
-        "This abstract algebra paper shows: rings are rings.",
-    ]
-    plain += [
-        "In 2019 the board met: all were there.",
-        "Hereford is in England: it has a cathedral.",
-    ]
+    plain = ["The summary judgment was: he pays.", "Hereford is in England: it has a cathedral."]
     assert output_warnings(describe_outputs(inside + plain)) == []

@@ -33,20 +33,13 @@ def test_an_interval_by_hand() -> None:
     assert bootstrap_interval([0.0, 0, 0, 0, 0, 1], resamples=4_000, seed=1) == (0.0, 0.5)
 
 
-@pytest.mark.parametrize("values", [[], [1.0, float("nan")]])
-def test_no_values_are_an_error_and_no_interval(values: list[float]) -> None:
-    """No values, or one that is not a number, is an error and not an interval."""
-    with pytest.raises(DataError, match="an interval needs"):
-        bootstrap_interval(values, 100, seed=1)
-
-
 def test_shares_that_all_agree_leave_doubt() -> None:
-    """Nothing right out of 37: up to 1 − 0.025^(1/37) = 9.5 %; all right is its mirror; else it is the bootstrap's."""
+    """Nothing right out of 37: up to 1 − 0.025^(1/37) = 9.5 %; all right is its mirror. NaN has no interval."""
     low, high = interval_of_shares(np.zeros(37), 100, seed=1)
     assert (low, high) == (0, pytest.approx(0.0949, abs=1e-4))
     assert interval_of_shares(np.ones(37), 100, seed=1) == (pytest.approx(1 - high), 1)
-    mixed = np.array([0.0, 1, 1, 0.5])
-    assert interval_of_shares(mixed, 100, seed=1) == bootstrap_interval(mixed, 100, seed=1)
+    with pytest.raises(DataError, match="an interval needs"):
+        interval_of_shares(np.array([1.0, math.nan]), 100, seed=1)
 
 
 PERL = """
@@ -110,13 +103,6 @@ def test_equal_differences_by_hand() -> None:
     assert paired_effect(np.zeros((7, 1))).p_value() == 1
 
 
-def test_equal_systems_are_seldom_called_different() -> None:
-    """Of 4,000 pairs of equal systems on 100 examples, 4 to 6 % differ at 5 %."""
-    scores = np.random.default_rng(5).beta(4, 8, size=(4_000, 2, 100))
-    p_values = [paired_effect((first - second)[:, None]).p_value() for first, second in scores]
-    assert 0.04 <= np.mean(np.array(p_values) < 0.05) <= 0.06
-
-
 def test_smallest_detectable_difference_by_hand() -> None:
     """Of a standard deviation of 10 over 100 examples it is (1.984 + 0.845) · 10 / √100, by Student's t of 99."""
     effect = paired_effect(np.array([10.0, -10.0] * 50)[:, None] * math.sqrt(99 / 100))
@@ -173,12 +159,9 @@ def test_the_p_value_is_that_of_the_interval_that_ends_at_zero(effect: MeanOverS
 def test_p_values_as_by_scipy(t: float) -> None:
     """With one source of variance the p-value is that of Student's t, to ten digits; the smallest one is about 0."""
     for degrees in (2.0, 7.0, 399.0):
-        expected = 2 * float(scipy.stats.t.sf(t, degrees))
-        assert MeanOverSeeds(t, 1.0, degrees).p_value() == pytest.approx(
-            expected, rel=1e-10, abs=1e-299
-        )
-        of_seeds = MeanOverSeeds(-t, 0.0, 5.0, 1.0, degrees)
-        assert of_seeds.p_value() == pytest.approx(expected, rel=1e-10, abs=1e-299)
+        expected = pytest.approx(2 * scipy.stats.t.sf(t, degrees), rel=1e-10, abs=1e-299)
+        assert MeanOverSeeds(t, 1.0, degrees).p_value() == expected
+        assert MeanOverSeeds(-t, 0.0, 5.0, 1.0, degrees).p_value() == expected
 
 
 @pytest.mark.parametrize(
@@ -200,23 +183,7 @@ def test_intervals_of_shares_over_seeds() -> None:
     assert 0 <= low < few.mean() < high < 0.3
     assert sum(interval_over_seeds(few, is_share=False)) == pytest.approx(2 * few.mean())
     bound = 0.025 ** (1 / 40)
-    for value, expected in ((0.0, (0, 1 - bound)), (1.0, (bound, 1))):
-        values = np.full((40, 3), value)
-        assert interval_over_seeds(values, is_share=True) == pytest.approx(expected)
-
-
-@pytest.mark.parametrize(("seeds", "of_seeds"), [(3, 0.0), (3, 3.0), (10, 0.3)])
-def test_intervals_cover_other_seeds_and_examples(seeds: int, of_seeds: float) -> None:
-    """Of 1,000 simulations, at least 95 % contain the mean, give or take two standard errors."""
-    draw = np.random.default_rng([seeds, int(10 * of_seeds)])
-    effects = (
-        draw.normal(0, 0.1, (1_000, 50, 1)),
-        draw.normal(0, 0.1 * of_seeds / 7, (1_000, 1, seeds)),
-    )
-    scores = 0.4 + sum(effects) + draw.normal(0, 0.05, (1_000, 50, seeds))
-    bounds = np.array([interval_over_seeds(values, is_share=False) for values in scores])
-    covered = ((bounds[:, 0] <= 0.4) & (bounds[:, 1] >= 0.4)).mean()
-    assert covered >= 0.95 - 0.014
+    assert interval_over_seeds(np.ones((40, 3)), is_share=True) == pytest.approx((bound, 1))
 
 
 def test_holm_by_hand() -> None:
@@ -236,10 +203,6 @@ def test_a_margin_by_hand(mean: float, smaller: float, larger: float) -> None:
     assert (effect.p_smaller(1.0), effect.p_larger(1.0)) == pytest.approx(
         (smaller, larger), abs=1e-9
     )
-    assert (
-        MeanOverSeeds(mean, 0.0, math.nan).p_smaller(1.0),
-        MeanOverSeeds(mean, math.nan, math.nan).p_larger(1.0),
-    ) == (1, 1)
 
 
 @given(st.lists(st.floats(0, 1), min_size=1, max_size=9))

@@ -20,13 +20,7 @@ def score(
     """Return the columns of a metric, in their order."""
     metric = metrics.load(name)(Scoring())
     row = metric.score(prediction, replace(example("e", [source]), references=references))
-    assert tuple(row) == metric.columns
-    return list(row.values())
-
-
-def test_novel_ngrams_by_hand() -> None:
-    """Of "the cat slept on the mat", no word is new; "cat slept" and "slept on" are, and all that they are in."""
-    assert score("novel_ngrams", "THE cat slept on the mat!") == pytest.approx([0, 2 / 5, 3 / 4, 1])
+    return [row[column] for column in metric.columns]
 
 
 def test_repetition_by_hand() -> None:

@@ -6,7 +6,6 @@ from hypothesis import given, strategies as st
 from rouge_score.rouge_scorer import RougeScorer
 from rouge_score.tokenizers import Tokenizer
 
-from longsumbench.errors import UsageError
 from longsumbench.rouge.all_pairs import number_words, rouge_n
 
 TEXTS = st.lists(st.lists(st.sampled_from("abcde"), max_size=9), max_size=6)
@@ -33,9 +32,3 @@ def test_equals_rouge_score(texts: list[list[str]], references: list[list[str]],
         assert scores["precision"][row, column] == found.precision
         assert scores["recall"][row, column] == found.recall
         assert scores["f1"][row, column] == pytest.approx(found.fmeasure, rel=1e-15)
-
-
-def test_no_words_are_no_ngram() -> None:
-    """An n-gram has one word or more."""
-    with pytest.raises(UsageError, match="ngram=0"):
-        rouge_n([[1]], [[1]], ngram=0)

@@ -45,9 +45,7 @@ def lists(tmp_path: Path) -> Path:
 def test_recorded_perl_stems(recorded: list[tuple[str, str]]) -> None:
     """Every recorded word gets the stem that ROUGE-1.5.5 gives it without exception lists."""
     stem = perl_stem(Exceptions({}, "none"))
-    assert [
-        (word, expected, stem(word)) for word, expected in recorded if stem(word) != expected
-    ] == []
+    assert [(word, stem(word)) for word, _ in recorded] == recorded
 
 
 @given(WORDS)
@@ -59,23 +57,15 @@ def test_google_stems(word: str) -> None:
 def test_perl_step_by_hand() -> None:
     """The suffixes -ement, -ment, -ent and -ion go one after the other, where nltk takes one of them at most."""
     stem = perl_stem(Exceptions({}, "none"))
-    assert [stem(word) for word in ("argument", "developmental", "affectionate")] == [
-        "argum",
-        "develop",
-        "affect",
-    ]
+    words = "argument developmental affectionate"
+    assert list(map(stem, words.split())) == ["argum", "develop", "affect"]
     assert google_stem()("argument") == "argument"
 
 
 def test_exceptions_by_hand(lists: Path) -> None:
     """The later list counts, of several bases the first, as it stands; short words are not looked up."""
     stem = perl_stem(read_exceptions(str(lists)))
-    assert [stem(word) for word in ("better", "axes", "men", "hopping")] == [
-        "good",
-        "ax",
-        "men",
-        "hop",
-    ]
+    assert list(map(stem, ["better", "axes", "men", "hopping"])) == ["good", "ax", "men", "hop"]
 
 
 def test_versions_tell_lists_apart(lists: Path) -> None:

@@ -10,14 +10,14 @@ NEUTRAL = (
 )
 
 
-def parts_of(*texts: str) -> tuple[FactPart, ...]:
+def fact_parts(*texts: str) -> tuple[FactPart, ...]:
     """Return parts written as "kind: text"."""
     return tuple(FactPart(*text.split(": ", 1)) for text in texts)
 
 
 def statement_of(sentence: str, *parts: str, position: float = 0.5) -> FactStatement:
     """Return a statement with these parts."""
-    return FactStatement(sentence, parts_of(*parts), position)
+    return FactStatement(sentence, fact_parts(*parts), position)
 
 
 def fact_of(
@@ -30,8 +30,8 @@ def fact_of(
 ) -> PlantedFact:
     """Return a fact that one sentence states."""
     statement = statement_of(sentence, f"name: {name}", *answer, position=position)
-    [subject] = parts_of(f"name: {name}")
-    return PlantedFact(kind, subject, parts_of(*answer), (statement,), parts_of(*revoked), 0.001)
+    [subject] = fact_parts(f"name: {name}")
+    return PlantedFact(kind, subject, fact_parts(*answer), (statement,), fact_parts(*revoked), 0.001)
 
 
 DECISION = fact_of(
@@ -65,7 +65,7 @@ REVOKED = "The Ravstedt fair drew 5,800 visitors."
 TWO_PLACES = PlantedFact(
     "two_places",
     FactPart("name", "Grimford"),
-    parts_of("name: Emil Selberg"),
+    fact_parts("name: Emil Selberg"),
     (
         statement_of(
             "File K-4127 concerns the Grimford estate.",

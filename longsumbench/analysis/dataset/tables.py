@@ -239,13 +239,13 @@ def number_rows(stats: DatasetStats) -> pd.DataFrame:
     """
     numbers: list[_Stat] = []
     for split in stats.splits:
-        numbers += _numbers_of(split)
+        numbers += _list_numbers(split)
     table = pd.DataFrame(numbers, columns=list(_Stat._fields))
     table.insert(0, "dataset", stats.dataset)
     return table
 
 
-def _numbers_of(split: SplitStats) -> Iterator[_Stat]:
+def _list_numbers(split: SplitStats) -> Iterator[_Stat]:
     structure = {name: split.counts[name] for name in STRUCTURE}
     for name, values in (lengths(split) | structure).items():
         group = "structure" if name in structure else "length"

@@ -91,7 +91,7 @@ def plant_facts(
         )
     text = PlantableText(example)
     facts = _FactDraw(text, split, {}).facts(number)
-    planted_text = text.with_sentences(_placed_sentences(facts, example.id, places))
+    planted_text = text.with_sentences(_place_sentences(facts, example.id, places))
     # The same draws give the same facts, now with the positions of their sentences.
     facts = _FactDraw(text, split, PlantableText(planted_text).positions).facts(number)
     references = example.references
@@ -126,9 +126,9 @@ class _FactDraw(Draw):
     def facts(self, number: int) -> list[PlantedFact]:
         """Return facts, whose kinds take turns."""
         templates = read_templates().registers[self._text.register]
-        facts = []
+        facts: list[PlantedFact] = []
         kinds: list[str] = []
-        for _ in range(number):
+        while len(facts) < number:
             kinds = kinds or self.shuffled(list(templates))
             kind = kinds.pop()
             facts.append(self._fact(kind, self.one_of(templates[kind][self._split])))
@@ -187,7 +187,7 @@ class _FactDraw(Draw):
         raise BadRow(problem, f"example '{self._text.example.id}'; choose a smaller dataset.plant")
 
 
-def _placed_sentences(
+def _place_sentences(
     facts: Sequence[PlantedFact], identity: str, places: Sequence[float] | None
 ) -> Iterator[PlacedSentence]:
     draw = Draw(f"places {identity}")
@@ -198,8 +198,6 @@ def _placed_sentences(
             place = places[index % len(places)]
         # Of a second sentence, or of the one that is corrected
         further_share = draw.share()
-        shares = (place, further_share)
-        if fact.corrected:
-            shares = (further_share * place, place)
+        shares = (further_share * place, place) if fact.corrected else (place, further_share)
         for share, statement in zip(shares, (*fact.corrected, *fact.statements), strict=False):
             yield PlacedSentence(share, statement.sentence, fact.kind == "revocation")

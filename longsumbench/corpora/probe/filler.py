@@ -82,13 +82,13 @@ def find_prose(settings: DatasetSettings, longest: Mapping[str, int]) -> dict[st
         longest
     ):  # a sentence of several splits is of the first split by name: test, train, validation
         excluded = frozenset(chain.from_iterable(prose.sentences for prose in splits.values()))
-        splits[split] = _prose_of(texts, split, longest[split], excluded)
+        splits[split] = _select_prose(texts, split, longest[split], excluded)
     left_out = sum((Counter(prose.left_out) for prose in splits.values()), Counter())
     _log.info(f"dataset.filler={texts.name}: {_reasons(left_out)}")
     return splits
 
 
-def _prose_of(texts: Texts, split: str, longest: int, excluded: Collection[str]) -> Prose:
+def _select_prose(texts: Texts, split: str, longest: int, excluded: Collection[str]) -> Prose:
     dataset = f"dataset.filler={texts.name}"
     if split not in texts.splits:
         has = ", ".join(texts.splits)

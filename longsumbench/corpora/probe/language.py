@@ -11,16 +11,20 @@ from functools import cache, lru_cache
 from string import Formatter
 from typing import TypeVar
 
-# fmt: off
-SITES = (
-    "bridge", "canal", "harbour", "library", "market", "mill",  # the usual agenda, in its order
-    "museum", "park", "school", "station", "theatre", "tower",
+# the first six are the usual agenda, in its order
+SITES = tuple(
+    re.findall(
+        r"\w+",
+        "bridge canal harbour library market mill museum park school station theatre tower",
+    )
 )
-FIRMS = (
-    "Adler", "Brandt", "Cole", "Dahl", "Egan", "Frost", "Grant", "Hale", "Irwin", "Joyce", "Keller", "Lowe",
-    "Marsh", "Nash", "Olsen", "Price", "Quinn", "Reed", "Stone", "Thorn", "Unger", "Vance", "Wells", "York",
+FIRMS = tuple(
+    re.findall(
+        r"\w+",
+        "Adler Brandt Cole Dahl Egan Frost Grant Hale Irwin Joyce Keller Lowe Marsh Nash Olsen Price Quinn Reed Stone "
+        "Thorn Unger Vance Wells York",
+    )
 )
-# fmt: on
 RANKS = ("lower", "higher")
 _WORDS = {
     "group": ("residents", "shopkeepers", "teachers", "drivers", "visitors", "farmers"),

@@ -8,8 +8,9 @@ decisions, so they reveal nothing about them. Only look-alikes avoid the true de
 no firm can be those of another dataset (`filler.py`).
 """
 
+from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from itertools import chain, count
 from typing import Any
 
@@ -50,7 +51,7 @@ _PROSE_SLACK = 10
 
 @dataclass(frozen=True)
 class Controls:
-    """What reports can vary in, besides their length; an invalid value is a UsageError."""
+    """What reports can vary in, besides their length."""
 
     # number of documents that share the sections; at most the number of sections
     sources: int = 1
@@ -58,10 +59,6 @@ class Controls:
     agenda: str = _FIXED
     # sentences that replace the plain distractors; a report has consecutive ones from a random place on
     prose: core.Sentences = field(default=(), repr=False)
-
-    def __post_init__(self) -> None:
-        core.check_minimum("sources", self.sources, 1)
-        core.check_choice("agenda", self.agenda, (_FIXED, _ASKED))
 
 
 _DEFAULT = Controls()
@@ -83,9 +80,8 @@ def report(length: int, seed: int, index: int, controls: Controls = _DEFAULT) ->
         )
     draw = language.Draw(f"{seed} {length} {index}")
     decisions = _draw_agenda(draw, length, controls.agenda)
-    planted: list[list[core.Sentences]] = [
-        [] for _ in range(_num_sections(length, controls.sources))
-    ]
+    num_sections = _num_sections(length, controls.sources)
+    planted: list[list[core.Sentences]] = [[] for _ in range(num_sections)]
     distances = []
     for decision in decisions:
         places = _draw_places(draw, len(decision.statements), len(planted))
@@ -95,13 +91,11 @@ def report(length: int, seed: int, index: int, controls: Controls = _DEFAULT) ->
     rumours = _draw_rumours(draw, decisions, controls.agenda)
     sections = list(_fill_sections(draw, planted, length, rumours, controls.prose))
 
-    positions = _positions_of(decisions, chain.from_iterable(sections))
+    positions = _find_positions(decisions, chain.from_iterable(sections))
     facts = []
-    for decision, position, distance in zip(decisions, positions, distances, strict=True):
-        firm, *_ = decision.firms
-        facts.append(
-            core.Fact(decision.kind, decision.site, firm, language.FIRMS, position, distance)
-        )
+    for decision, *place in zip(decisions, positions, distances, strict=True):
+        kind, site, firm = decision.kind, decision.site, decision.firms[0]
+        facts.append(core.Fact(kind, site, firm, language.FIRMS, *place))
     query = None
     if controls.agenda == _ASKED:
         sites = " ".join(decision.site for decision in decisions)
@@ -176,14 +170,13 @@ def _decide(draw: language.Draw, kind: str, site: str) -> _Decision:
         return _Decision(kind, site, (firm,), ((decided,),), summary)
     rival = draw.one_of([candidate for candidate in language.FIRMS if candidate != firm])
     rank, other_rank = draw.shuffled(language.RANKS)
-    bids = (
+    bids = [
         draw.fill(language.BID, site=site, rank=rank, firm=firm),
         draw.fill(language.BID, site=site, rank=other_rank, firm=rival),
-    )
+    ]
     chosen = draw.fill(language.CHOICE, site=site, rank=rank)
     summary = draw.fill(language.SUMMARIES[kind], site=site, firm=firm, rank=rank)
-    statements = ((chosen,), tuple(draw.shuffled(bids)))
-    return _Decision(kind, site, (firm, rival), statements, summary)
+    return _Decision(kind, site, (firm, rival), ((chosen,), tuple(draw.shuffled(bids))), summary)
 
 
 def _draw_places(draw: language.Draw, statements: int, num_sections: int) -> list[int]:
@@ -200,14 +193,13 @@ def _draw_places(draw: language.Draw, statements: int, num_sections: int) -> lis
 def _divide_sections(sections: Sequence[core.Sentences], sources: int) -> tuple[core.Document, ...]:
     """Return the documents; their sizes differ by one section at most."""
     number = min(sources, len(sections))
-    divided: list[list[core.Section]] = [[] for _ in range(number)]
+    divided: dict[int, list[core.Section]] = defaultdict(list)
     for index, text in enumerate(sections):
         section = core.Section(f"Session {index + 1}", (text,))
-        divided[index * number // len(sections)].append(section)
+        divided[index * number // len(sections) + 1].append(section)
     documents = []
-    for index, members in enumerate(divided, start=1):
-        source = f"Source {index}" if sources > 1 else None
-        documents.append(core.Document(source, tuple(members)))
+    for source, members in divided.items():
+        documents.append(core.Document(f"Source {source}" if sources > 1 else None, tuple(members)))
     return tuple(documents)
 
 
@@ -278,7 +270,7 @@ def _plain_sentences(draw: language.Draw, prose: core.Sentences) -> Iterator[str
         yield draw.fill(draw.one_of(language.PLAIN), site=draw.one_of(language.SITES))
 
 
-def _positions_of(decisions: Sequence[_Decision], text: Iterator[str]) -> list[float]:
+def _find_positions(decisions: Sequence[_Decision], text: Iterator[str]) -> list[float]:
     """Return for each decision the share of the text before its first statement. No planted sentence occurs twice."""
     num_tokens, starts = 0, {}
     for sentence in text:
@@ -310,7 +302,6 @@ def generate_reports(settings: core.DatasetSettings) -> Iterator[tuple[str, core
 
     With a filler, the first report of a split has the counts of the sentences that were left out of it.
     """
-    controls = Controls(settings.sources or 1, settings.agenda or _FIXED)
     lengths = lengths_of(settings.document_length, settings.train_length)
     prose = {}
     if settings.filler:
@@ -318,9 +309,10 @@ def generate_reports(settings: core.DatasetSettings) -> Iterator[tuple[str, core
     for split, (number, seed) in _REPORT_SPLITS.items():
         sentences, left_out = prose.get(split, NO_PROSE)
         limit = min(number, settings.limit or number)
-        split_controls = replace(controls, prose=sentences)
-        for index, example in enumerate(reports(lengths[split], seed, limit, split_controls)):
-            yield split, core.Thinned(example, left_out) if left_out and index == 0 else example
+        controls = Controls(settings.sources or 1, settings.agenda or _FIXED, sentences)
+        for example in reports(lengths[split], seed, limit, controls):
+            yield split, core.Thinned(example, left_out)
+            left_out = {}
 
 
 def probe_inputs(settings: core.DatasetSettings) -> dict[str, Any]:
@@ -333,19 +325,14 @@ def probe_inputs(settings: core.DatasetSettings) -> dict[str, Any]:
     for split, (number, seed) in _REPORT_SPLITS.items():
         splits[split] = {"reports": number, "seed": seed, "lengths": list(lengths[split])}
     inputs: dict[str, Any] = {"generator": READING_VERSION, "generated": splits}
-    options: dict[str, Any] = {}
-    if settings.sources not in (None, 1):
-        options["sources"] = settings.sources
-    if settings.agenda not in (None, _FIXED):
-        options["agenda"] = settings.agenda
+    usual = {"sources": (None, 1), "agenda": (None, _FIXED), "filler": (None, "")}
+    options = {name: vars(settings)[name] for name in usual}
+    options = {name: value for name, value in options.items() if value not in usual[name]}
     if settings.filler:
-        options["filler"] = settings.filler
         filler = load_filler(settings)
         inputs["filler"] = {"fingerprint": filler.fingerprint}
         inputs["licence"] = filler.facts["licence"]  # most of the text is from there
-    if options:
-        inputs["options"] = options
-    return inputs
+    return {**inputs, "options": options} if options else inputs
 
 
 CORPUS = core.Corpus(

@@ -34,9 +34,8 @@ class TextEnd(NamedTuple):
 
 def end_of_text(text: str) -> TextEnd:
     """Return the length and the end of a text."""
-    return TextEnd(
-        len(text.split()), len(text), not _END_MARK.search(text), text.rstrip().endswith(_ELLIPSES)
-    )
+    is_open, is_elided = not _END_MARK.search(text), text.rstrip().endswith(_ELLIPSES)
+    return TextEnd(len(text.split()), len(text), is_open, is_elided)
 
 
 class CutTexts:

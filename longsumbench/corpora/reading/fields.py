@@ -133,11 +133,9 @@ def sentences_in(value: Any, field: str) -> Sentences:
     if isinstance(value, str):
         return split_sentences(value)
     if not isinstance(value, Sequence) or not all(isinstance(sentence, str) for sentence in value):
-        raise BadRow(
-            f"the field '{field}' must be a list of sentences or text, not {json_type(value)}"
-        )
-    stripped = (" ".join(sentence.split()) for sentence in value)
-    return tuple(sentence for sentence in stripped if sentence)
+        problem = f"must be a list of sentences or text, not {json_type(value)}"
+        raise BadRow(f"the field '{field}' {problem}")
+    return tuple(filter(None, (" ".join(sentence.split()) for sentence in value)))
 
 
 def paragraphs_in(text: str, separator: re.Pattern[str] = _BLANK_LINES) -> Paragraphs:
@@ -147,8 +145,8 @@ def paragraphs_in(text: str, separator: re.Pattern[str] = _BLANK_LINES) -> Parag
 
 def listed_paragraphs(row: Row, field: str, required: bool = True) -> Paragraphs:
     """Return a field that holds a list of paragraphs, each text or a list of sentences, without empty ones."""
-    listed = list_in(row, field, required)
-    return tuple(filter(None, (sentences_in(paragraph, field) for paragraph in listed)))
+    paragraphs = (sentences_in(text, field) for text in list_in(row, field, required))
+    return tuple(filter(None, paragraphs))
 
 
 def section_in(item: Row, name: str) -> Section:
@@ -157,8 +155,7 @@ def section_in(item: Row, name: str) -> Section:
     if given_field(item, "paragraphs", "text") == "text":
         return text_section(text_in(item, "text"), heading)
     paragraphs = listed_paragraphs(item, "paragraphs")
-    listed = list_in(item, "paragraphs")
-    texts = [text if isinstance(text, str) else " ".join(text) for text in listed]
+    texts = [text if isinstance(text, str) else " ".join(text) for text in item["paragraphs"] or ()]
     return Section.written(heading, paragraphs, "\n\n".join(filter(str.strip, texts)))
 
 
@@ -241,15 +238,12 @@ def plain_document(paragraphs: Paragraphs, source: str | None = None) -> Documen
 
 def json_type(value: Any) -> str:
     """Return JSON's name of the value's type, for messages; for a list also the first item that is not text."""
-    if isinstance(value, (list, tuple)):
-        for item in value:
-            if not isinstance(item, str):
-                return f"a list with {_json_kind(item)} in it"
+    for item in value if isinstance(value, (list, tuple)) else ():
+        if not isinstance(item, str):
+            return f"a list with {_json_kind(item)} in it"
     return _json_kind(value)
 
 
 def _json_kind(value: Any) -> str:
-    for kind, name in _JSON_NAMES:
-        if isinstance(value, kind):
-            return name
-    return type(value).__name__
+    names = (name for json_kind, name in _JSON_NAMES if isinstance(value, json_kind))
+    return next(names, type(value).__name__)

@@ -3,7 +3,7 @@
 import hashlib
 import os
 import re
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
@@ -147,6 +147,20 @@ def one_per_split(candidates: Iterable[tuple[str, Path]]) -> dict[str, Path]:
             problem = f"two {'folders' if path.is_dir() else 'files'} for the split '{split}'"
             raise DataError(f"{problem}, {first.name} and {path.name}; remove one", path.parent)
     return {split: paths[split] for split in ORDER if split in paths}
+
+
+def pair_splits(
+    first: Mapping[str, Path], second: Mapping[str, Path], problem: str
+) -> dict[str, tuple[Path, Path]]:
+    """Return split → its two files.
+
+    Raises:
+        DataError: a file has no other one, as `problem` says.
+    """
+    for split, file in {**first, **second}.items():
+        if split not in first or split not in second:
+            raise DataError(problem, file)
+    return {split: (first[split], second[split]) for split in first}
 
 
 def has_split_files(folder: Path) -> bool:

@@ -6,6 +6,7 @@ copy from an earlier run is used: this suite's, or the one in the library's cach
 
 import os
 from collections.abc import Iterator, Mapping
+from contextlib import suppress
 from functools import cache, partial
 from pathlib import Path
 from typing import Any
@@ -19,14 +20,14 @@ from longsumbench.files import BadFile, read_json
 
 
 def hub_source(corpus: Corpus, stages: ArtifactCache) -> Source:
-    """Return the rows of a dataset on the hub, at its pinned revision or at the newest one.
+    """Return the rows of a dataset on the hub, at its newest revision, which the record states.
 
     Raises:
         EnvironmentProblem: the hub cannot be reached, and this machine has no copy of the dataset.
     """
     assert corpus.hub is not None
     hub = corpus.hub
-    revision = hub.revision or chosen_revision(corpus.name, hub.repository, hub.config, stages.root)
+    revision = chosen_revision(corpus.name, hub.repository, hub.config, stages.root)
     inputs = {"repository": hub.repository, "config": hub.config, "revision": revision}
     facts = {"source": f"{hub.repository}@{revision}", "config": hub.config}
     return Source(inputs, facts, partial(_hub_entries, corpus, hub, revision))
@@ -41,7 +42,7 @@ def check_copy_or_network(corpus: Corpus, stages: ArtifactCache) -> None:
     assert corpus.hub is not None
     hub = corpus.hub
     local = _local_revision(hub.repository, hub.config, stages.root)
-    if (local is None or hub.revision not in (None, local)) and (problem := unreachable()):
+    if local is None and (problem := unreachable()):
         raise _no_copy(corpus.name, hub.repository, problem)
 
 
@@ -71,16 +72,13 @@ def _local_revision(repository: str, config: str | None, root: Path) -> str | No
     """Return the revision of a local copy: the library's newest, else this suite's newest."""
     if cached := _cached_revisions(repository, config):
         return cached[-1]
-    revisions = []
+    revisions = {}
     for path in (root / "corpus").glob("*/inputs.json"):
-        try:
+        with suppress(FileNotFoundError, BadFile):
             inputs = read_json(path, dict[str, Any])
-        except (FileNotFoundError, BadFile):
-            continue
-        is_copy = (inputs.get("repository"), inputs.get("config")) == (repository, config)
-        if is_copy and "revision" in inputs:
-            revisions.append((path.stat().st_mtime_ns, str(inputs["revision"])))
-    return max(revisions)[1] if revisions else None
+            if (inputs.get("repository"), inputs.get("config")) == (repository, config):
+                revisions[path.stat().st_mtime_ns] = str(inputs["revision"])
+    return revisions[max(revisions)] if revisions else None
 
 
 def _cached_revisions(repository: str, config: str | None) -> list[str]:
@@ -97,10 +95,8 @@ def _cached_revisions(repository: str, config: str | None) -> list[str]:
 def _hub_entries(corpus: Corpus, hub: Hub, revision: str, full: set[str]) -> Iterator[Entry]:
     assert corpus.from_hub_row is not None
     for name, rows in _download(corpus, hub, revision).items():
-        split = (hub.splits or SPLITS).get(name)
-        if split is None:
-            continue
-        for index, row in enumerate(rows):
+        split = SPLITS.get(name)
+        for index, row in enumerate(rows if split else ()):
             if split in full:
                 break
             load_row = partial(corpus.from_hub_row, {"id": f"{name}-{index}", **row})
@@ -115,9 +111,8 @@ def _download(corpus: Corpus, hub: Hub, revision: str) -> Mapping[str, Any]:
 
     offline, datasets.config.HF_HUB_OFFLINE = datasets.config.HF_HUB_OFFLINE, problem is not None
     try:
-        pinned = revision if problem is None else None
         splits: Mapping[str, Any] = datasets.load_dataset(
-            hub.repository, hub.config, revision=pinned
+            hub.repository, hub.config, revision=None if problem else revision
         )
         return splits
     except Exception as error:  # the library's errors have no common class

@@ -43,7 +43,13 @@ from longsumbench.corpora.reading.fields import BadRow, NoExample
 from longsumbench.corpora.reading.files import ORDER, files_source
 from longsumbench.corpora.reading.hub import hub_source
 from longsumbench.corpora.reading.markup import describe_marks
-from longsumbench.corpora.reading.rows import MadeExample, RowOutcome, num_cores, read_rows
+from longsumbench.corpora.reading.rows import (
+    MadeExample,
+    RowOutcome,
+    num_cores,
+    read_rows,
+    thinned_examples,
+)
 from longsumbench.corpora.reading.store import ReadSplit, SplitWriter
 from longsumbench.corpora.reading.text_files import describe_unread_files
 from longsumbench.corpora.reading.usual_keys import OWN_FIELDS, rename_keys
@@ -157,13 +163,10 @@ def _choose_source(corpus: Corpus, settings: DatasetSettings, stages: ArtifactCa
             f"dataset '{corpus.name}' holds text, not piece ids: leave out dataset.tokenizer"
         )
     if corpus.own_keys or settings.columns is not None:
-        renamed = partial(_from_renamed, _fields_of(corpus, settings), settings)
-        from_hub, from_file = corpus.from_hub_row, corpus.from_file_row
-        corpus = replace(
-            corpus,
-            from_hub_row=from_hub and partial(renamed, from_hub),
-            from_file_row=from_file and partial(renamed, from_file),
-        )
+        for name in ("from_hub_row", "from_file_row"):
+            if from_row := vars(corpus)[name]:
+                renamed = partial(_from_renamed, _list_fields(corpus, settings), settings, from_row)
+                corpus = replace(corpus, **{name: renamed})
     if corpus.hub is not None and not corpus.hub.repository:
         return hub_source(replace(corpus, hub=_hub_at(settings)), stages)
     if settings.path is not None and settings.filler is None:
@@ -179,7 +182,7 @@ def _choose_source(corpus: Corpus, settings: DatasetSettings, stages: ArtifactCa
     return hub_source(corpus, stages)
 
 
-def _fields_of(corpus: Corpus, settings: DatasetSettings) -> tuple[str, ...]:
+def _list_fields(corpus: Corpus, settings: DatasetSettings) -> tuple[str, ...]:
     """Return the fields that are looked for under usual names: none that `dataset.columns` names."""
     return tuple(
         field for field in OWN_FIELDS if corpus.own_keys and field not in (settings.columns or ())
@@ -211,10 +214,11 @@ def _hub_at(settings: DatasetSettings) -> Hub:
 
 
 def _source_at(path: Path, corpus: Corpus, settings: DatasetSettings) -> Source:
-    if corpus.tokenized is not None:
+    source = None
+    if corpus.tokenized:
         source = corpus.tokenized(path, settings.tokenizer)
-    else:
-        source = corpus.release(path) if corpus.release else None
+    elif corpus.release:
+        source = corpus.release(path)
     if source is not None:
         if settings.split_by_hash:
             raise UsageError(
@@ -225,18 +229,14 @@ def _source_at(path: Path, corpus: Corpus, settings: DatasetSettings) -> Source:
         advice = "leave out dataset.path, or write dataset=jsonl"
         raise UsageError(f"dataset '{corpus.name}' is not read from files: {advice}")
     return files_source(
-        path, corpus.from_file_row, settings.split_by_hash, _fields_of(corpus, settings)
+        path, corpus.from_file_row, settings.split_by_hash, _list_fields(corpus, settings)
     )
 
 
 def _generated(rows: Iterator[tuple[str, Read]], full: set[str]) -> Iterator[Entry]:
     for split, row in rows:
         if split not in full:
-            yield Entry(split, partial(_unchanged, row))
-
-
-def _unchanged(row: Read) -> Read:
-    return row
+            yield Entry(split, partial(tuple, thinned_examples(row)))
 
 
 @dataclass
@@ -301,6 +301,11 @@ def _build(corpus: Corpus, settings: DatasetSettings, source: Source, folder: Pa
     skipped = _sorted_counts(reading.skipped)
     num_examples = {split: len(writer) for split, writer in writers.items()}
     _check_not_empty(settings.name, num_examples, {**reading.left_out, **skipped})
+    cut_references: list[str] = []
+    marks: list[str] = []
+    for split, writer in writers.items():
+        cut_references += writer.cut_references.describe(f"references of the {split} split")
+        marks += describe_marks(writer.marked, len(writer), f"examples of the {split} split")
     facts = {
         "examples": num_examples,
         "skipped": skipped,
@@ -309,27 +314,20 @@ def _build(corpus: Corpus, settings: DatasetSettings, source: Source, folder: Pa
         "sentences": sentences.SPLITTER_NAME,
         **source.facts,
     }
-    if reading.left_out:
-        facts["left_out"] = _sorted_counts(reading.left_out)
-    if reading.unread:
-        facts["unread"] = describe_unread_files(reading.unread)
-    if overlaps := _overlaps(folder, writers):
-        facts["overlaps"] = overlaps
-    cut_references: list[str] = []
-    marks: list[str] = []
-    for split, writer in writers.items():
-        cut_references += writer.cut_references.describe(f"references of the {split} split")
-        marks += describe_marks(writer.marked, len(writer), f"examples of the {split} split")
-    # in code they are meant
-    if marks or corpus.holds_code:
-        facts["marks"] = [] if corpus.holds_code else marks
-    if cut_references:
-        facts["cut_references"] = cut_references
-    several = any(writer.multi_document for writer in writers.values())
+    findings = {
+        "left_out": _sorted_counts(reading.left_out) or None,
+        "unread": describe_unread_files(reading.unread) or None,
+        "overlaps": _find_overlaps(folder, writers) or None,
+        # in code they are meant
+        "marks": [] if corpus.holds_code else marks or None,
+        "cut_references": cut_references or None,
+    }
+    facts |= {name: found for name, found in findings.items() if found is not None}
     content = {
         "splits": {split: writer.fingerprint for split, writer in writers.items()},
         "layouts": {split: writer.layout for split, writer in writers.items()},
-        "multi_document": corpus.multi_document or several,
+        "multi_document": corpus.multi_document
+        or any(writer.multi_document for writer in writers.values()),
         "queried": any(writer.queried for writer in writers.values()),
         "facts": facts,
     }
@@ -342,15 +340,14 @@ def _sorted_counts(counts: Mapping[str, Counter[str]]) -> dict[str, dict[str, in
 
 
 def _workers(corpus: Corpus, settings: DatasetSettings) -> int:
-    if settings.limit is not None or (
-        corpus.built_in is not None and (settings.path is None or settings.filler)
-    ):
-        # rows after a limit are not read; generated rows are examples already
+    is_generated = corpus.built_in is not None and (settings.path is None or settings.filler)
+    # rows after a limit are not read; generated rows are examples already
+    if settings.limit is not None or is_generated:
         return 1
     return settings.workers or num_cores()
 
 
-def _overlaps(folder: Path, writers: Mapping[str, SplitWriter]) -> dict[str, Any]:
+def _find_overlaps(folder: Path, writers: Mapping[str, SplitWriter]) -> dict[str, Any]:
     """Return "test in train" → how many examples of test are also in train, and the id of the first."""
     overlaps = {}
     for earlier_split, split in combinations(writers, 2):
@@ -363,7 +360,8 @@ def _overlaps(folder: Path, writers: Mapping[str, SplitWriter]) -> dict[str, Any
 def _report_overlaps(texts: Texts, is_error: bool) -> None:
     """Warn of examples that occur in two splits; raise DataError if `is_error`."""
     if overlaps := texts.facts.get("overlaps"):
-        problem = f"splits of dataset '{texts.name}' overlap: {describe_overlaps(overlaps, texts.facts['examples'])}"
+        described = _describe_overlaps(overlaps, texts.facts["examples"])
+        problem = f"splits of dataset '{texts.name}' overlap: {described}"
         if is_error:
             raise DataError(
                 f"{problem}; take these out of one split, or leave out dataset.strict=true"
@@ -377,10 +375,8 @@ def warn_once(problem: str) -> None:
     _log.warning(f"warning: {problem}")
 
 
-@cache
-def _note_once(note: str) -> None:
-    """Log how a file was read, once for a sweep, or for a run with its baselines."""
-    _log.info(note)
+# how a file was read
+_note_once = cache(_log.info)
 
 
 def compare_splits(
@@ -406,16 +402,13 @@ def compare_splits(
     return {"examples": int(overlapping.sum()), **counts, "place": int(overlapping.argmax())}
 
 
-def describe_overlaps(overlaps: Mapping[str, Mapping[str, Any]], counts: Mapping[str, int]) -> str:
-    """Describe in one line which splits overlap."""
+def _describe_overlaps(overlaps: Mapping[str, Mapping[str, Any]], counts: Mapping[str, int]) -> str:
     lines = []
     for pair, overlap in overlaps.items():
         split, _, earlier_split = pair.partition(" in ")
-        kinds = ", ".join(
-            f"{overlap[f'same_{by}']:,} by {by}" for by in ("text", "id", "reference")
-        )
-        examples, first = f"{overlap['examples']:,} of {counts[split]:,}", overlap["first"]
-        lines.append(f"{examples} in {split} also in {earlier_split} ({kinds}; '{first}')")
+        shared = f"{overlap['examples']:,} of {counts[split]:,} in {split} also in {earlier_split}"
+        reasons = [f"{overlap[f'same_{by}']:,} by {by}" for by in ("text", "id", "reference")]
+        lines.append(f"{shared} ({', '.join(reasons)}; '{overlap['first']}')")
     return ", ".join(lines)
 
 
@@ -431,15 +424,17 @@ def _check_not_empty(
 
 def _open_splits(settings: DatasetSettings, corpus: Corpus, folder: Path) -> Texts:
     content = json.loads((folder / "corpus.json").read_text(encoding="utf-8"))
-    several, queried, facts = content["multi_document"], content["queried"], content["facts"]
+    fingerprints, layouts, facts = content["splits"], content["layouts"], content["facts"]
+    several = content["multi_document"]
     splits = {}
-    for split, fingerprint in content["splits"].items():
+    for split, fingerprint in fingerprints.items():
         path = folder / f"{split}.arrow"
-        layout = content["layouts"][split]
-        splits[split] = ReadSplit(split, path, fingerprint, several, queried, layout)
+        splits[split] = ReadSplit(
+            split, path, fingerprint, several, content["queried"], layouts[split]
+        )
     if corpus.published is not None:
         # not a part of the stage, so that a correction needs no other texts
         facts["published"] = corpus.published
-    fingerprint, metrics = digest(content["splits"]), corpus.metrics_for(settings)
-    layout = digest(content["layouts"]) if content["layouts"] != content["splits"] else ""
-    return Texts(settings.name, fingerprint, splits, several, facts, metrics, layout)
+    layout = digest(layouts) if layouts != fingerprints else ""
+    metrics = corpus.metrics_for(settings)
+    return Texts(settings.name, digest(fingerprints), splits, several, facts, metrics, layout)

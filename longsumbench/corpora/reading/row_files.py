@@ -44,6 +44,7 @@ from longsumbench.corpora.reading.text_files import (
     row_in,
     text_of_file,
     undivided_name,
+    unique_keys,
     visible_files,
 )
 from longsumbench.corpora.reading.usual_keys import (
@@ -115,9 +116,7 @@ def format_of(path: Path) -> str:
         return TABLE if _is_header(line) else LINES
     if line.startswith("[") or (suffix_format == JSON and line and not line.endswith("}")):
         return JSON
-    if suffix_format == JSON or line.startswith("{"):
-        return JSON_LINES
-    return TABLE
+    return JSON_LINES if suffix_format == JSON or line.startswith("{") else TABLE
 
 
 def _is_row(line: str) -> bool:
@@ -132,7 +131,7 @@ def _is_header(line: str) -> bool:
     """Return True if a line of text names the columns of a table with ids and texts."""
     names = _split_header(line, _delimiter_in(line))
     fields = usual_fields(names)
-    return "id" in fields and not fields.isdisjoint(("document", "summary", "prediction"))
+    return "id" in fields and bool(fields & {"document", "summary", "prediction"})
 
 
 def file_rows(path: Path) -> Iterator[FileRow]:
@@ -152,24 +151,25 @@ def read_file(path: Path) -> Iterator[FileRow]:
         DataError: it cannot be read, or has no row.
     """
     readers = {JSON: _json_rows, TABLE: _table_rows, PARQUET: _parquet_rows, FOLDER: _folder_rows}
-    empty = True
-    for row in readers.get(format_of(path), _line_rows)(path):
-        empty = False
-        yield row
-    if empty:
-        raise EmptyFile("the file is empty", path)
+    rows = readers.get(format_of(path), _line_rows)(path)
+    try:
+        yield next(rows)
+    except StopIteration:
+        raise EmptyFile("the file is empty", path) from None
+    yield from rows
 
 
 def describe_file(path: Path, fields: Sequence[str]) -> str:
     """Return what was recognized in a file: encoding, delimiter, names of `fields`; empty if nothing is unusual."""
-    kind = format_of(path)
+    file_format = format_of(path)
     notes: list[str] = []
-    if kind != FOLDER and (encoding := encoding_of(path)) != "UTF-8":
+    if file_format != FOLDER and (encoding := encoding_of(path)) != "UTF-8":
         notes.append(encoding)
-    if kind == TABLE and not undivided_name(path).endswith((".csv", ".csv.gz")):
-        notes.append("a table")
-    if kind == TABLE and (delimiter := _delimiter_in(_first_line(path))) != ",":
-        notes.append(f"{_DELIMITERS[delimiter]} between columns")
+    if file_format == TABLE:
+        if not undivided_name(path).endswith((".csv", ".csv.gz")):
+            notes.append("a table")
+        if (delimiter := _delimiter_in(_first_line(path))) != ",":
+            notes.append(f"{_DELIMITERS[delimiter]} between columns")
     with suppress(BadRow):  # raised when the rows are read
         notes.append(describe_keys(next(read_file(path)).load(), fields))
     return "; ".join(filter(None, notes))
@@ -243,7 +243,7 @@ def _table_rows(path: Path) -> Iterator[FileRow]:
             if names:
                 yield FileRow(path, line, partial(_named_values, names, values))
             else:
-                names = [name.strip() for name in values]
+                names = list(map(str.strip, values))
                 with bad_rows_at(path, line):
                     refuse_repeated(list(filter(None, names)), "column")
     except csv.Error as error:
@@ -255,25 +255,21 @@ def _named_values(names: Sequence[str], values: Sequence[str]) -> Row:
     if len(values) != len(names):
         detail = f"{len(values)} for {describe_names(names)}; put quotes around a value with the delimiter in it"
         raise BadRow("the row has another number of values than the table has columns", detail)
-    columns = list(zip(names, values, strict=True))
     # Spreadsheets add columns without a name, which are empty.
-    columns = [(name, value) for name, value in columns if name or value.strip()]
-    refuse_repeated([name for name, _ in columns], "column")
-    return dict(columns)
+    columns = [pair for pair in zip(names, values, strict=True) if "".join(pair).strip()]
+    return unique_keys(columns, "column")
 
 
 def _parquet_rows(path: Path) -> Iterator[FileRow]:
     from pyarrow import parquet  # type: ignore[import-untyped] # has no annotations; slow, so imported late
 
-    number = 0
     try:
         file = parquet.ParquetFile(path)
         with bad_rows_at(path):
             refuse_repeated(file.schema_arrow.names, "column")
-        for batch in file.iter_batches(_PARQUET_ROWS):
-            for row in batch.to_pylist():
-                number += 1
-                yield FileRow(path, number, partial(dict, row))
+        batches = (batch.to_pylist() for batch in file.iter_batches(_PARQUET_ROWS))
+        for number, row in enumerate(chain.from_iterable(batches), start=1):
+            yield FileRow(path, number, partial(dict, row))
     except (ValueError, OSError) as error:  # the library's errors are subclasses
         raise DataError(
             f"not a Parquet file ({' '.join(f'{error}'.split())}); write it again", path
@@ -289,11 +285,11 @@ def texts_in_folder(folder: Path, field: str) -> dict[str, Path]:
     Raises:
         DataError: two subfolders could hold the field, or two files have one name.
     """
-    names = tuple(sorted(place.name for place in folder.iterdir() if place.is_dir()))
+    subfolders = sorted(place.name for place in folder.iterdir() if place.is_dir())
     with bad_rows_at(folder):
-        keys = keys_of(names, (field,))
-    endings = TEXT_ENDINGS if field in keys else _FOLDER_ENDINGS.get(field, ())
-    return texts_by_name(folder / keys.get(field, ""), endings)
+        subfolder = keys_of(tuple(subfolders), (field,)).get(field, "")
+    endings = TEXT_ENDINGS if subfolder else _FOLDER_ENDINGS.get(field, ())
+    return texts_by_name(folder / subfolder, endings)
 
 
 def texts_by_name(folder: Path, endings: Sequence[str] = TEXT_ENDINGS) -> dict[str, Path]:
@@ -314,15 +310,14 @@ def texts_by_name(folder: Path, endings: Sequence[str] = TEXT_ENDINGS) -> dict[s
 def files_in_folder(path: Path) -> list[Path]:
     """Return the files of a folder of texts and their summaries, and those next to them; empty for another folder."""
     documents, summaries = _pairs_in_folder(path) if path.is_dir() else ({}, {})
-    if not documents:
-        return []
     folders = {text.parent for text in (*documents.values(), *summaries.values())}
-    return list(chain.from_iterable(map(visible_files, sorted(folders))))
+    return list(chain.from_iterable(map(visible_files, sorted(folders)))) if documents else []
 
 
 def _pairs_in_folder(folder: Path) -> tuple[dict[str, Path], dict[str, Path]]:
     """Return name → file of texts and of summaries; texts need no subfolder if the folder has none, and no rows."""
-    documents, summaries = (texts_in_folder(folder, field) for field in ("document", "summary"))
+    documents = texts_in_folder(folder, "document")
+    summaries = texts_in_folder(folder, "summary")
     visible = [place for place in folder.iterdir() if not is_hidden(place.name)]
     if not any(place.is_dir() or is_of_rows(place.name) for place in visible):
         documents = texts_by_name(folder)
@@ -336,12 +331,12 @@ def _folder_rows(folder: Path) -> Iterator[FileRow]:
             "a summary without its text; add the text under the same name", summaries[alone[0]]
         )
     for name, file in documents.items():
-        yield FileRow(file, None, partial(_row_of_texts, name, file, summaries.get(name)))
+        yield FileRow(file, None, partial(_read_texts, name, file, summaries.get(name)))
     for file in files_in_folder(folder):
         if file not in (*documents.values(), *summaries.values()):
             yield FileRow(file, None, partial(refuse_row, kind_of_unread(file), error=NoExample))
 
 
-def _row_of_texts(name: str, document: Path, summary: Path | None) -> Row:
+def _read_texts(name: str, document: Path, summary: Path | None) -> Row:
     reference = text_of_file(summary) if summary else None
     return {"id": name, "document": text_of_file(document), "summary": reference}

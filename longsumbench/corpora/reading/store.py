@@ -6,6 +6,7 @@ from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from hashlib import blake2b
+from itertools import compress
 from pathlib import Path
 from typing import Any, NamedTuple, overload
 
@@ -48,9 +49,8 @@ def hash_of(text: str) -> int:
 
     Two of ten million examples have the same hash in one of 400,000 such datasets.
     """
-    return int.from_bytes(
-        blake2b(text.encode("utf-8", "surrogatepass"), digest_size=8).digest(), "little"
-    )
+    content = blake2b(text.encode("utf-8", "surrogatepass"), digest_size=8)
+    return int.from_bytes(content.digest(), "little")
 
 
 def store_example(example: Example, reference_needed: bool) -> StoredExample:
@@ -100,11 +100,10 @@ def _annotation_hash(example: Example, references: Sequence[str]) -> int:
 
     Short references without a query give 0, because they may agree by chance.
     """
-    if sum(count_words(reference) for reference in example.references) >= _DISTINCTIVE_WORDS:
-        return hash_of("\n".join(references))
-    return (
-        hash_of("\n".join([example.query, *references])) if example.query and any(references) else 0
-    )
+    texts = references
+    if sum(map(count_words, example.references)) < _DISTINCTIVE_WORDS:
+        texts = [example.query, *references] if example.query and any(references) else []
+    return hash_of("\n".join(texts)) if texts else 0
 
 
 class SplitWriter:
@@ -112,27 +111,19 @@ class SplitWriter:
 
     def __init__(self, path: Path) -> None:
         pa = _arrow()
-        columns = {
-            "id": pa.string(),
-            "source_words": pa.int32(),
-            "reference_words": pa.int32(),
-            "example": pa.string(),
-        }
+        words, text = pa.int32(), pa.string()
+        columns = {"id": text, "source_words": words, "reference_words": words, "example": text}
         self._schema = pa.schema(columns)
         self._writer = pa.ipc.new_file(str(path), self._schema)
         self._rows: list[tuple[Any, ...]] = []
         self._bytes = 0
         self._hash, self._layout_hash = hashlib.sha256(), hashlib.sha256()
         self._ids: set[int] = set()  # hashes
-        self.hashes = {
-            "text": array("Q"),
-            "id": array("Q"),
-            "reference": array("Q"),
-        }  # of every example
+        # of every example
+        self.hashes = {name: array("Q") for name in ("text", "id", "reference")}
         self.cut_references = CutTexts()
-        self.marked: list[
-            tuple[str, Sequence[str]]
-        ] = []  # ids of examples with marks, and their kinds
+        # ids of examples with marks, and their kinds
+        self.marked: list[tuple[str, Sequence[str]]] = []
         # True if any example has several documents
         self.multi_document = False
         self.queried = False  # True if any example has a query
@@ -236,10 +227,8 @@ class ReadSplit:
     def select(self, ids: Collection[str]) -> "ReadSplit":
         """Return a split of only the examples with these ids, in the order of this one."""
         places = range(len(self)) if self.places is None else self.places
-        return replace(
-            self,
-            places=[place for place, name in zip(places, self.ids, strict=True) if name in ids],
-        )
+        is_selected = map(ids.__contains__, self.ids)
+        return replace(self, places=list(compress(places, is_selected)))
 
     def __len__(self) -> int:
         return len(self._table())
@@ -260,9 +249,6 @@ class ReadSplit:
 
     def __getstate__(self) -> dict[str, Any]:
         return {**self.__dict__, "_opened": None}
-
-    def __repr__(self) -> str:
-        return f"ReadSplit({self.name!r}, {len(self)} examples)"
 
     def _example(self, text: Any) -> Example:
         with reading_artifact(self.path.parent):

@@ -31,11 +31,8 @@ def is_hidden(name: str) -> bool:
 
 def visible_files(folder: Path, pattern: str = "**/*") -> list[Path]:
     """Return the files in a folder and its subfolders, or those with another pattern, without hidden ones."""
-    files = []
-    for file in sorted(folder.glob(pattern)):
-        if file.is_file() and not any(map(is_hidden, file.relative_to(folder).parts)):
-            files.append(file)
-    return files
+    files = filter(Path.is_file, sorted(folder.glob(pattern)))
+    return [file for file in files if not any(map(is_hidden, file.relative_to(folder).parts))]
 
 
 def kind_of_unread(file: Path) -> str:
@@ -240,7 +237,7 @@ def parse_json_text(text: str, problem: str) -> Any:
         BadRow: it is not JSON, as `problem` says; an object has a key twice; or a text has half a character.
     """
     try:
-        value = json.loads(text, object_pairs_hook=_object_of)
+        value = json.loads(text, object_pairs_hook=unique_keys)
     except (ValueError, RecursionError) as error:
         raise BadRow(problem, f"{error}") from error
     if _SURROGATE.search(text):
@@ -248,8 +245,13 @@ def parse_json_text(text: str, problem: str) -> Any:
     return value
 
 
-def _object_of(pairs: Sequence[tuple[str, Any]]) -> dict[str, Any]:
-    refuse_repeated([name for name, _ in pairs], "key")
+def unique_keys(pairs: Sequence[tuple[str, Any]], kind: str = "key") -> dict[str, Any]:
+    """Return an object, or a row of a table.
+
+    Raises:
+        BadRow: two of its keys, or columns, have the same name.
+    """
+    refuse_repeated([name for name, _ in pairs], kind)
     return dict(pairs)
 
 

@@ -60,18 +60,17 @@ def rename_keys(
     Raises:
         BadRow: a name of `columns` is missing, or two usual names could be the same field.
     """
-    keys = {field: _column_named(column, tuple(row)) for field, column in (columns or {}).items()}
+    keys = {field: _find_column(column, tuple(row)) for field, column in (columns or {}).items()}
     rivals = set[str]().union(*map(_rivals, keys))
     names = [name for name in row if name not in keys.values() and _plain(name) not in rivals]
-    names_with_value = tuple(name for name in names if row[name] is not None)
-    wanted = tuple(field for field in fields if field not in rivals)
-    usual = keys_of(names_with_value, wanted)
-    null_names = tuple(name for name in names if row[name] is None)
-    usual = {**keys_of(null_names, tuple(field for field in wanted if field not in usual)), **usual}
+    usual: dict[str, str] = {}
+    for is_null in (False, True):
+        candidates = tuple(name for name in names if (row[name] is None) == is_null)
+        missing = tuple(field for field in fields if field not in {*rivals, *usual})
+        usual |= keys_of(candidates, missing)
     values = {name: row[name] for name in names if name not in usual.values()}
-    values |= {
-        _plain(key) if _plain(key) in _SEVERAL else field: row[key] for field, key in usual.items()
-    }
+    for field, key in usual.items():
+        values[_plain(key) if _plain(key) in _SEVERAL else field] = row[key]
     return values | {field: row[key] for field, key in keys.items()}
 
 
@@ -85,10 +84,9 @@ def keys_of(names: tuple[str, ...], fields: tuple[str, ...]) -> Mapping[str, str
     keys: dict[str, str] = {}
     for field in fields:
         for group in _USUAL_NAMES[field]:
-            candidates = [name for name in names if _plain(name) in group]
-            candidates = candidates or [
-                name for name in names if _plain(name).removesuffix("s") in group
-            ]
+            singular = [name for name in names if _plain(name) in group]
+            plural = [name for name in names if _plain(name).removesuffix("s") in group]
+            candidates = singular or plural
             if len(candidates) > 1:
                 advice = f"keep one, or for a dataset set dataset.columns.{field}"
                 raise BadRow(
@@ -104,28 +102,22 @@ def usual_fields(names: Iterable[str]) -> set[str]:
     """Return the fields that some of the names could be."""
     words = {_plain(name) for name in names}
     words |= {word.removesuffix("s") for word in words}
-    return {
-        field
-        for field, groups in _USUAL_NAMES.items()
-        if not words.isdisjoint(chain.from_iterable(groups))
-    }
+    return {field for field in _USUAL_NAMES if not words.isdisjoint(_rivals(field))}
 
 
 def describe_keys(row: Row, fields: Sequence[str]) -> str:
     """Return which names hold the fields of a row; empty if they are the suite's own."""
     keys = keys_of(tuple(name for name in row if row[name] is not None), tuple(fields))
-    unusual = {
-        field: key.strip()
-        for field, key in keys.items()
-        if key not in (*_USUAL_NAMES[field][0], *_SEVERAL)
-    }
-    return ", ".join(
-        f"{field} from '{key}'" if key else f"{field} without name"
-        for field, key in unusual.items()
-    )
+    notes = []
+    for field, key in keys.items():
+        if key not in (*_USUAL_NAMES[field][0], *_SEVERAL):
+            notes.append(
+                f"{field} from '{key.strip()}'" if key.strip() else f"{field} without name"
+            )
+    return ", ".join(notes)
 
 
-def _column_named(column: str, names: Sequence[str]) -> str:
+def _find_column(column: str, names: Sequence[str]) -> str:
     if column in names:
         return column
     same = [name for name in names if _plain(name) == _plain(column)]
@@ -136,8 +128,11 @@ def _column_named(column: str, names: Sequence[str]) -> str:
 
 def _rivals(field: str) -> Sequence[str]:
     """Return all usual names for what a field holds."""
-    names = [tuple(chain.from_iterable(groups)) for groups in _USUAL_NAMES.values()]
-    return next((usual for usual in names if field in usual), (field,))
+    for groups in _USUAL_NAMES.values():
+        names = list(chain.from_iterable(groups))
+        if field in names:
+            return names
+    return [field]
 
 
 @cache

@@ -7,9 +7,8 @@ import pytest
 from support.commands import Command
 from support.toys import ToySplit, write_jsonl
 
-from longsumbench.analysis.dataset.report import DatasetReport
 from longsumbench.analysis.dataset.stats import (
-    DatasetStats,
+    COUNTED,
     StatsSettings,
     describe_dataset,
     read_splits,
@@ -21,7 +20,6 @@ from longsumbench.analysis.dataset.tables import (
     summarize_lengths,
 )
 from longsumbench.core import DatasetSettings, Document, Example, Section
-from longsumbench.metrics.aggregate import aggregate
 from longsumbench.runs.pipeline import run_point
 from longsumbench.runs.plan import plan
 
@@ -63,16 +61,8 @@ SECOND = one(
 def test_counts_by_hand() -> None:
     """Words, documents, and sections, paragraphs, sentences and references with text; whether there is a query."""
     (found,) = read_splits({"test": ToySplit("test", [FIRST, SECOND])}, StatsSettings())
-    assert found.counts.to_dict("list") == {
-        "source_words": [10, 8],
-        "target_words": [4, 2],
-        "documents": [2, 1],
-        "sections": [3, 1],
-        "paragraphs": [3, 1],
-        "sentences": [4, 1],
-        "references": [2, 1],
-        "queries": [1, 0],
-    }
+    assert tuple(found.counts) == COUNTED
+    assert found.counts.to_numpy().tolist() == [[10, 4, 2, 3, 3, 4, 2, 1], [8, 2, 1, 1, 1, 1, 1, 0]]
     assert found.is_whole
 
 
@@ -95,32 +85,22 @@ def test_an_example_without_reference_is_in_no_mean_of_it() -> None:
     assert found.counts["references"].tolist() == [1, 0]
     assert summarize_lengths(lengths(found)["target_words"]) == (1, 2, 2, 2, 2)
     assert found.sampled.loc["c"].isna().all()
-    stats = DatasetStats("toys", "f" * 64, {}, 1, (found,), "rouge")
-    assert "What the best extract scores" in DatasetReport(stats).render()
     assert oracle_scores(found)[0] == 1
 
 
 def test_the_best_extract_is_the_systems(tmp_path: Path) -> None:
     """The scores, their means and intervals are those of a run of model=oracle on the same examples."""
     folder = write_jsonl(tmp_path / "texts")
-    words = [
-        "model=oracle",
-        "dataset=jsonl",
-        f"dataset.path={folder}",
-        f"results_dir={tmp_path}",
-        "baselines=false",
-    ]
-    (planned,) = plan(words)
+    words = (
+        f"model=oracle dataset=jsonl dataset.path={folder} results_dir={tmp_path} baselines=false"
+    )
+    (planned,) = plan(words.split())
     of_run = run_point(planned)
     stats = describe_dataset(DatasetSettings("jsonl", str(folder)), StatsSettings())
     test = next(split for split in stats.splits if split.name == "test")
     n, scores = oracle_scores(test)
     assert (n, scores) == (of_run.evaluation.n, of_run.evaluation.scores)
-    assert stats.oracle_signature == of_run.evaluation.signature.replace(
-        f"|n:{of_run.evaluation.n}", ""
-    )
-    columns = [column for column in test.sampled if str(column).startswith("rouge")]
-    assert scores == aggregate(test.sampled[columns])
+    assert stats.oracle_signature == of_run.evaluation.signature.replace(f"|n:{n}", "")
 
 
 def test_files_have_the_printed_tables(tmp_path: Path, run_command: Command) -> None:
@@ -133,24 +113,3 @@ def test_files_have_the_printed_tables(tmp_path: Path, run_command: Command) -> 
     for text in ("What the best extract scores", "of a sample drawn by seed 1: 5 of 24"):
         assert text in page
         assert text in " ".join(shown.split())
-
-
-@pytest.mark.parametrize(
-    ("words", "code", "message"),
-    [
-        ("smaple=5", 2, "unknown setting 'smaple' (did you mean 'sample'?)"),
-        ("model=trunc", 2, "unknown setting 'model'"),
-        ("stray", 2, "'stray' is not a setting: write key=value"),
-        ("rank=tfidf --output x", 2, "--output cannot be combined with rank="),
-        ("dataset=jsonl dataset.path=TEXTS/none.jsonl", 3, "none.jsonl"),
-    ],
-)
-def test_what_cannot_be_described_is_said(
-    words: str, code: int, message: str, tmp_path: Path, run_command: Command
-) -> None:
-    """Bad words and unfit texts end with their exit code and one line, before anything is printed."""
-    texts = write_jsonl(tmp_path / "texts", train=0, validation=0)
-    output = run_command(code, "stats", *words.replace("TEXTS", str(texts)).split())
-    assert output.out == ""
-    assert len(output.err.splitlines()) == 1
-    assert message in output.err

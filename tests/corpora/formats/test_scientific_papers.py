@@ -33,11 +33,13 @@ def test_sentences_and_names_stay_as_given() -> None:
 
 def test_lists_of_different_length() -> None:
     """A section beyond the last name has none; a name without a section is dropped; names never move."""
-    assert [section.name for section in sections(section_names=["intro"])] == ["intro", None]
-    assert [section.name for section in sections(section_names=["a", "b", "c"])] == ["a", "b"]
+    for names, expected in (
+        (["a"], ["a", None]),
+        (["a", "b", "c"], ["a", "b"]),
+        (None, [None] * 2),
+    ):
+        assert [section.name for section in sections(section_names=names)] == expected
     assert [section.name for section in sections(sections=[[], ["d ."]])] == ["end"]
-    assert [section.name for section in sections(section_names=None)] == [None, None]
-    assert [section.name for section in sections(section_names=[None, " "])] == [None, None]
 
 
 @pytest.mark.parametrize("empty", [None, [], [[], [" "]]])

@@ -1,14 +1,14 @@
 """Facts that are planted in natural texts."""
 
-import json
-import re
 from collections.abc import Sequence
 from dataclasses import replace
 from itertools import chain
 from pathlib import Path
+from typing import Any
 
 import pytest
 from hypothesis import given, strategies as st
+from support.json_files import write_rows
 from support.reading import read_texts, reading_problem
 
 from longsumbench.cache.artifacts import ArtifactCache
@@ -23,11 +23,9 @@ from longsumbench.core import (
     count_words,
     registry,
 )
-from longsumbench.core.config import build_settings
 from longsumbench.corpora.planting.plant import plant_facts
 from longsumbench.corpora.planting.templates import read_templates
 from longsumbench.corpora.reading.fields import BadRow
-from longsumbench.errors import UsageError
 from longsumbench.metrics.fact_matching import MISSING, RIGHT, WRONG, judge_facts
 
 PLANTED_KINDS = set(read_templates().registers["prose"])
@@ -192,48 +190,19 @@ def test_a_text_with_all_names_is_refused() -> None:
         plant_facts(natural_text([[f"{name} was there." for name in names]]), 1)
 
 
-def write_rows(path: Path, number: int) -> Path:
-    rows = []
-    for index in range(number):
-        rows.append({"id": f"x{index}", "document": " ".join(rain(30, index)), "query": "Why?"})
-    path.write_text("".join(f"{json.dumps(row)}\n" for row in rows))
-    return path
-
-
-def test_places_need_facts() -> None:
-    """`plant_at` without `plant` ends in one line."""
-    problem = "dataset.plant_at=[0.5] places planted facts: add dataset.plant=8"
-    with pytest.raises(UsageError, match=re.escape(problem)):
-        build_settings(DatasetSettings, {"plant_at": [0.5]}, "dataset.")
-
-
 def test_own_texts_need_no_summaries(tmp_path: Path, stages: ArtifactCache) -> None:
-    """Rows without a summary are read with planted facts; the record counts them. A limit changes no facts."""
-    path = write_rows(tmp_path / "x.jsonl", 3)
-    with path.open("a") as file:
-        file.write(json.dumps({"id": "null", "document": " ".join(rain(30)), "summary": None}))
+    """Rows without a summary are read with planted facts; the record counts them."""
+    rows: list[dict[str, Any]] = [
+        {"id": "a", "document": " ".join(rain(30)), "query": "Why?"},
+        {"id": "b", "document": " ".join(rain(30)), "summary": None},
+    ]
+    path = write_rows(tmp_path / "x.jsonl", rows)
     texts = read_texts("jsonl", path, stages, plant=4)
-    assert all(len(example.planted) == 4 for example in texts.splits["test"])
-    assert texts.splits["test"][0].query == "Why?"
-    limited = read_texts("jsonl", path, stages, plant=4, limit=2)
-    assert list(limited.splits["test"]) == texts.splits["test"][:2]
-    assert list(texts.facts["left_out"]["test"].values()) == [4]
+    first, second = texts.splits["test"]
+    assert (len(first.planted), len(second.planted), first.query) == (4, 4, "Why?")
+    assert list(texts.facts["left_out"]["test"].values()) == [2]
     assert texts.facts["planted"] == {"facts": 4, "at": None, "version": 1}
     assert "'summary' and 'references' are missing" in reading_problem("jsonl", path, stages)
-
-
-def test_short_texts_are_left_out_and_counted(tmp_path: Path, stages: ArtifactCache) -> None:
-    """A text that is too short for its facts ends in one line, or is skipped and counted."""
-    path = write_rows(tmp_path / "x.jsonl", 2)
-    problem = reading_problem("jsonl", path, stages, plant=11)
-    expected = "example 'x0' has 30 sentences, a fact needs 3: choose a smaller dataset.plant"
-    assert problem == f"{path}:1: the text is too short for the facts: {expected}"
-    with path.open("a") as file:
-        document = " ".join(rain(40))
-        file.write(json.dumps({"id": "long", "document": document, "summary": "Rain."}))
-    texts = read_texts("jsonl", path, stages, plant=11, strict=False)
-    assert texts.splits["test"].ids == ["long"]
-    assert texts.facts["skipped"] == {"test": {"the text is too short for the facts": 2}}
 
 
 def test_planted_texts_are_scored_by_what_survives() -> None:

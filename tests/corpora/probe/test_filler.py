@@ -13,21 +13,15 @@ from longsumbench.core import DatasetSettings, Example, registry
 from longsumbench.corpora.probe.filler import usable_prose
 from longsumbench.corpora.probe.probe import Controls, reports
 from longsumbench.corpora.reading.load import Texts, load_texts
-from longsumbench.errors import DataError, UsageError
+from longsumbench.errors import DataError, SuiteError
 from longsumbench.metrics.fact_recall import FactRecall
 
 SENTENCES = 30  # of a document
 
 
 def sentence(split: str, number: int) -> str:
-    """A sentence of 8 to 12 tokens with a comma, a hyphen, brackets and quotation marks."""
-    middle = (
-        "the well-known cells",
-        'the "small" cells',
-        "3.5 grams (or so) of it",
-        "them, as it seems",
-    )[number % 4]
-    return f"In {split} {number} we saw {middle}."
+    """A sentence with a comma, a hyphen, brackets and quotation marks."""
+    return f'In {split} {number} we saw the well-known, "small" cells (or so).'
 
 
 def write_corpus(
@@ -101,10 +95,8 @@ def test_what_is_left_out_is_counted(
         text = "The market is open on Sundays. It goes to show that it works. Short."
         file.write(json.dumps({"id": "more", "document": text, "summary": "A summary."}) + "\n")
     texts = fill(folder, stages, document_length=64)
-    own, short = (
-        "sentence with a site, a firm, 'bid' or 'goes to'",
-        "sentence without 5 to 40 tokens and an end mark",
-    )
+    own = "sentence with a site, a firm, 'bid' or 'goes to'"
+    short = "sentence without 5 to 40 tokens and an end mark"
     assert texts.facts["left_out"] == {"test": {own: 2, short: 1}}
     assert [line for line in log_lines if "filler" in line] == [
         f"dataset.filler=jsonl: left out 2 × {own}, 1 × {short}"
@@ -114,47 +106,25 @@ def test_what_is_left_out_is_counted(
 
 
 @pytest.mark.parametrize(
-    ("settings", "error", "expected"),
+    ("settings", "expected"),
     [
-        (
-            {"filler": "probe", "path": None},
-            UsageError,
-            "dataset.filler=probe: choose a dataset of real texts",
-        ),
-        (
-            {"filler": "jsonl", "document_length": 4096},
-            DataError,
-            "2,700 tokens in split 'test', and a report has 4,",
-        ),
-        ({"name": "jsonl"}, UsageError, "does not use this setting: leave out dataset.filler"),
+        ({"filler": "probe"}, "dataset.filler=probe: choose a dataset of real texts"),
+        ({"document_length": 9_999}, "tokens in split 'test', and a report has 9,999"),
     ],
 )
 def test_fillers_that_do_not_fit(
-    settings: dict[str, Any],
-    error: type[Exception],
-    expected: str,
-    tmp_path: Path,
-    stages: ArtifactCache,
+    settings: dict[str, Any], expected: str, tmp_path: Path, stages: ArtifactCache
 ) -> None:
     """One line says what is wrong, and what to do."""
-    write_corpus(tmp_path)
-    with pytest.raises(error, match=expected) as caught:
-        load_texts(
-            DatasetSettings(
-                **{"name": "probe", "path": str(tmp_path), "filler": "jsonl", **settings}
-            ),
-            stages,
-        )
-    assert "\n" not in str(caught.value)
+    with pytest.raises(SuiteError, match=f"^.*{expected}.*$"):
+        fill(write_corpus(tmp_path), stages, **settings)
 
 
 def test_a_filler_needs_all_splits(tmp_path: Path, stages: ArtifactCache) -> None:
     """A missing split is an error that names it; one file can be divided."""
     folder = write_corpus(tmp_path, documents=40, splits=["test"])
-    with pytest.raises(
-        DataError, match=r"jsonl has no train split, only test: .*dataset.split_by_hash=true"
-    ):
+    problem = "jsonl has no train split, only test: .*dataset.split_by_hash=true"
+    with pytest.raises(DataError, match=problem):
         fill(folder, stages)
-    assert set(
-        fill(folder / "test.jsonl", stages, document_length=64, split_by_hash=True).splits
-    ) == {*("train", "validation", "test")}
+    texts = fill(folder / "test.jsonl", stages, document_length=64, split_by_hash=True)
+    assert len(texts.splits) == 3

@@ -5,31 +5,24 @@ import json
 import re
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator
+from itertools import pairwise
 from typing import Any
 
 import pytest
-from support.paths import ROOT
 from support.waiting import assert_linear
 
 from longsumbench.cache.artifacts import ArtifactCache
-from longsumbench.core import DatasetSettings, Example, build_settings
+from longsumbench.core import DatasetSettings, Example, Fact
 from longsumbench.corpora.probe import language as council, probe
 from longsumbench.corpora.probe.probe import Controls, lengths_of, report, reports
 from longsumbench.corpora.reading.load import load_texts
 from longsumbench.errors import UsageError
 from longsumbench.metrics.fact_recall import FactRecall
 
-PAGE = ROOT / "docs" / "probe.md"
 FORMS = {
     "single": "The {} goes to {}.",
     "relayed": "The {0} goes to the {2} bid from {1}.",
     "silent": "The {} goes to {} with the {} bid.",
-}
-TYPE_NAMES = {
-    "rouge1": "ROUGE-1",
-    "rouge2": "ROUGE-2",
-    "rougeL": "ROUGE-L",
-    "rougeLsum": "ROUGE-Lsum",
 }
 # the fingerprint of the runs with dataset.document_length=128
 STORED = "33bebc260e9730e0732aa6638f646a08ee461517f1e69d2cfabc605823c8088d"
@@ -60,11 +53,7 @@ def decisions_in(example: Example) -> dict[str, tuple[str, int]]:
 
 
 def all_sections(example: Example) -> list[tuple[str, ...]]:
-    return [
-        tuple(section.sentences())
-        for document in example.documents
-        for section in document.sections
-    ]
+    return [tuple(section.sentences()) for section in example.sections()]
 
 
 def read_facts(example: Example) -> dict[str, tuple[str, str | None]]:
@@ -84,10 +73,6 @@ def length_of(sentences: Iterable[str]) -> int:
     return sum(len(re.findall(r"\w+|\.", sentence)) for sentence in sentences)
 
 
-def sections_of(example: Example) -> list[tuple[str, ...]]:
-    return [tuple(section.sentences()) for section in example.documents[0].sections]
-
-
 def digest(examples: Iterable[Example]) -> str:
     return hashlib.sha256(
         json.dumps([example.to_dict() for example in examples]).encode()
@@ -103,16 +88,14 @@ def tested() -> list[Example]:
 def test_the_reference_states_every_fact(tested: list[Example]) -> None:
     """As the metric reads it, a reference is all right, and the summary of another report hardly."""
     metric = FactRecall(None)  # type: ignore[arg-type] # it looks at no setting
-    own = [
-        metric.score(" ".join(example.references[0]), example)["fact_recall"] for example in tested
-    ]
-    others = zip(tested[1:], tested, strict=False)
-    blind = [
-        metric.score(" ".join(other.references[0]), example)["fact_recall"]
-        for other, example in others
-    ]
-    assert set(own) == {1.0}
-    assert sum(blind) / len(blind) == pytest.approx(1 / 24, abs=0.02)
+    own, blind = set(), 0.0
+    for example, other in pairwise(tested):
+        summaries = (" ".join(report.references[0]) for report in (example, other))
+        right, guessed = (metric.score(text, example)["fact_recall"] for text in summaries)
+        own.add(right)
+        blind += guessed / len(tested)
+    assert own == {1.0}
+    assert blind == pytest.approx(1 / 24, abs=0.02)
 
 
 def test_facts_are_in_one_section_or_uniformly_apart() -> None:
@@ -169,17 +152,15 @@ def test_positions_and_distances_of_facts(name: str) -> None:
 
 def test_options_through_the_loader(stages: ArtifactCache) -> None:
     """The settings make what the controls do; the record has those that differ, and the usual values change nothing."""
-    usual = load_texts(DatasetSettings(name="probe", limit=4), stages)
     same = DatasetSettings(name="probe", limit=4, sources=1, agenda="fixed")
     assert probe.probe_inputs(same) == probe.probe_inputs(DatasetSettings(name="probe"))
-    assert load_texts(same, stages).fingerprint == usual.fingerprint
+    usual = load_texts(same, stages)
     options: dict[str, Any] = {"sources": 3, "agenda": "asked"}
     texts = load_texts(DatasetSettings(name="probe", limit=4, **options), stages)
     assert texts.facts["options"] == options
     assert "options" not in usual.facts
     assert list(texts.splits["test"]) == list(reports([1024], 3, 4, Controls(**options)))
-    assert texts.multi_document
-    assert not usual.multi_document
+    assert (texts.multi_document, usual.multi_document) == (True, False)
 
 
 def test_the_texts_of_stored_runs_stay_the_same(stages: ArtifactCache) -> None:
@@ -206,7 +187,7 @@ def test_reports_and_sections_have_their_lengths() -> None:
         assert sum(lengths) / len(lengths) == pytest.approx(length, abs=2)
         assert max(abs(one - length) for one in lengths) <= 20
         assert {len(example.documents[0].sections) for example in made} == {sections}
-    sections_of_one = map(length_of, sections_of(report(1024, 7, 0)))
+    sections_of_one = map(length_of, all_sections(report(1024, 7, 0)))
     assert list(sections_of_one) == pytest.approx([128] * 8, abs=10)
 
 
@@ -218,10 +199,8 @@ def distractors(
     for example in examples:
         for sentence in example.sentences():
             if not BID.fullmatch(sentence) and not DECISION.fullmatch(sentence):
-                site, firm = (
-                    re.search(rf"\b({sites})\b", sentence),
-                    re.search(rf"\b({firms})\b", sentence),
-                )
+                site = re.search(rf"\b({sites})\b", sentence)
+                firm = re.search(rf"\b({firms})\b", sentence)
                 kind = "alike" if "goes to" in sentence else "hard" if site and firm else "plain"
                 yield kind, site and site[0], firm and firm[0], example
 
@@ -253,65 +232,27 @@ def test_a_note_worked_out_by_hand(monkeypatch: pytest.MonkeyPatch) -> None:
         "The council decided that the bridge goes to Adler.",
     )
     distractor = "Residents hoped that Adler would get the bridge."
-    assert sections_of(example) == [(*decisions, distractor, distractor)]
+    assert all_sections(example) == [(*decisions, distractor, distractor)]
     assert example.references == (("The bridge goes to Adler.", "The canal goes to Adler."),)
-    fact, _ = example.facts
-    assert (fact.kind, fact.subject, fact.value, fact.position, fact.distance) == (
-        "single",
-        "bridge",
-        "Adler",
-        10 / 38,
-        0,
-    )
+    assert example.facts[0] == Fact("single", "bridge", "Adler", council.FIRMS, 10 / 38, 0)
 
 
 def test_a_report_holds_a_fact() -> None:
-    """32 tokens are enough for any fact; fewer are an error, in a setting as in a call."""
+    """32 tokens are enough for any fact; fewer are an error, in a call."""
     notes = list(reports([32], 1, 50))
     assert all(len(note.facts) == 1 for note in notes)
     assert {note.facts[0].kind for note in notes} == {"single", "relayed", "silent"}
     with pytest.raises(UsageError, match="31 tokens"):
         report(31, 1, 0)
-    with pytest.raises(UsageError, match="sources"):
-        Controls(sources=0)
-    for key, value in {"document_length": 31, "agenda": "told"}.items():
-        with pytest.raises(UsageError, match=rf"dataset\.{key}={value}"):
-            build_settings(DatasetSettings, {key: value}, "dataset.")
 
 
-def test_trained_short_and_tested_long(stages: ArtifactCache) -> None:
+def test_trained_short_and_tested_long() -> None:
     """Training lengths double; `train_length` leaves training and validation what they are without it."""
     assert lengths_of(1000)["train"] == (40, 64, 128, 256, 512, 1000)
     assert lengths_of(65536, 1024) == {"train": LADDER, "validation": (1024,), "test": (65536,)}
     assert lengths_of(None, 64) == {"train": (40, 64), "validation": (64,), "test": (1024,)}
-    usual = load_texts(DatasetSettings(name="probe", limit=6), stages)
-    longer = load_texts(
-        DatasetSettings(name="probe", limit=6, document_length=2048, train_length=1024), stages
-    )
-    for split in ("train", "validation"):
-        assert longer.splits[split].fingerprint == usual.splits[split].fingerprint
-    assert list(longer.splits["test"]) == list(reports([2048], 3, 6))
 
 
 def test_time_grows_as_the_length_of_a_report() -> None:
-    """Time grows as the length does: a report of 262,144 tokens is written, and lists each fact."""
+    """Time grows as the length does, up to 262,144 tokens."""
     assert_linear(lambda length: report(length, 3, 0), 2**18)
-    example = report(2**18, 3, 0)
-    assert length_of(example.sentences()) == pytest.approx(2**18, abs=20)
-    assert len(example.documents[0].sections) == 8
-    assert len(example.facts) == 6
-
-
-def test_the_page_shows_what_chance_gives(tested: list[Example]) -> None:
-    """The example of use in the documentation runs unchanged and gives its numbers."""
-    _, code = _blocks_of_page()
-    names: dict[str, Any] = {}
-    exec(code, names)  # noqa: S102 - it is the project's own
-    assert names["example"] == tested[0]
-    words = " ".join(PAGE.read_text().split())
-    for key, kind in TYPE_NAMES.items():
-        assert f"{kind} {names['guessed'][key]}" in words
-
-
-def _blocks_of_page() -> list[str]:
-    return re.findall(r"```(?:text|python)\n(.*?)```", PAGE.read_text(), re.DOTALL)

@@ -1,10 +1,6 @@
 """The hub, without one: a test server on this machine, and rows from a folder."""
 
-import http.server
-import json
-import socket
-import threading
-from collections.abc import Iterator
+import re
 from pathlib import Path
 from typing import Any
 
@@ -12,7 +8,8 @@ import datasets
 import huggingface_hub
 import pytest
 from support.hub import offer_on_hub
-from support.json_files import read_json, write_json
+from support.json_files import read_json, write_json, write_rows
+from support.serving import QuietHandler, serving
 from support.waiting import PATIENCE
 
 from longsumbench.cache.artifacts import ArtifactCache
@@ -26,30 +23,6 @@ from longsumbench.errors import EnvironmentProblem
 REVISION = "0123456789abcdef0123456789abcdef01234567"
 
 
-class Answer(http.server.BaseHTTPRequestHandler):
-    """Answers every request with the server's `code`."""
-
-    def do_HEAD(self) -> None:
-        """Answer without a body."""
-        self.send_response(self.server.code)  # type: ignore[attr-defined]
-        self.end_headers()
-
-    def log_message(self, *arguments: object) -> None:
-        """Say nothing."""
-
-
-@pytest.fixture
-def server(monkeypatch: pytest.MonkeyPatch) -> Iterator[http.server.HTTPServer]:
-    """A web server on this machine that answers 200, and is given all the time it needs."""
-    monkeypatch.setattr("longsumbench.cache.hub._PROBE_SECONDS", PATIENCE)
-    serving = http.server.HTTPServer(("127.0.0.1", 0), Answer)
-    serving.code = 200  # type: ignore[attr-defined]
-    threading.Thread(target=serving.serve_forever, daemon=True).start()
-    yield serving
-    serving.shutdown()
-    serving.server_close()
-
-
 @pytest.fixture(autouse=True)
 def own_library_cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """Keep the library's cache, its offline switch and proxies of this machine out of the tests."""
@@ -61,18 +34,6 @@ def own_library_cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     monkeypatch.setenv("no_proxy", "127.0.0.1")
     monkeypatch.setenv("NO_PROXY", "127.0.0.1")
     return tmp_path / "library"
-
-
-def at(monkeypatch: pytest.MonkeyPatch, port: int) -> None:
-    monkeypatch.setattr(huggingface_hub.constants, "ENDPOINT", f"http://127.0.0.1:{port}")
-
-
-@pytest.fixture
-def refused(monkeypatch: pytest.MonkeyPatch) -> None:
-    """An endpoint where nobody listens."""
-    with socket.socket() as free:
-        free.bind(("127.0.0.1", 0))
-        at(monkeypatch, free.getsockname()[1])
 
 
 @pytest.fixture
@@ -91,26 +52,21 @@ def failure(stages: ArtifactCache) -> str:
     return str(caught.value)
 
 
-def test_no_network_fails_at_once(refused: None, stages: ArtifactCache) -> None:
-    """The line names the dataset, the way by files and the built-in dataset."""
-    message = failure(stages)
-    assert all(
-        word in message
-        for word in ("'arxiv'", "ccdv/arxiv-summarization", "dataset.path=", "dataset=aclsum")
-    )
-    assert "\n" not in message
+class Refusal(QuietHandler):
+    """Answers with the status that is its state."""
+
+    def do_HEAD(self) -> None:
+        """Answer without a body."""
+        self.send(self.state, b"", {"Content-Length": "0"})
 
 
-def test_what_counts_as_reached(
-    server: http.server.HTTPServer, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_what_counts_as_reached(monkeypatch: pytest.MonkeyPatch) -> None:
     """An answer is one even when it is a refusal; a failing server, offline mode or nonsense is none."""
-    at(monkeypatch, server.server_address[1])
-    assert unreachable() is None
-    server.code = 404  # type: ignore[attr-defined]
-    assert unreachable() is None
-    server.code = 503  # type: ignore[attr-defined]
-    assert unreachable() == "HTTP 503"
+    monkeypatch.setattr("longsumbench.cache.hub._PROBE_SECONDS", PATIENCE)
+    for status, problem in ((200, None), (404, None), (503, "HTTP 503")):
+        with serving(Refusal, status) as address:
+            monkeypatch.setattr(huggingface_hub.constants, "ENDPOINT", address)
+            assert unreachable() == problem
     monkeypatch.setattr(huggingface_hub.constants, "ENDPOINT", "no address")
     assert unreachable() is not None
     monkeypatch.setattr(huggingface_hub.constants, "HF_HUB_OFFLINE", True)
@@ -137,6 +93,10 @@ def test_a_copy_needs_no_network(
     monkeypatch.setattr(hub, "unreachable", lambda: "no cable")
     with pytest.raises(EnvironmentProblem, match="no cable"):
         hub.check_copy_or_network(arxiv.CORPUS, stages)
+    expected = (
+        r"'arxiv' \(ccdv/arxiv-summarization\) .*no cable.* dataset.path=, .* dataset=aclsum$"
+    )
+    assert re.search(expected, failure(stages))
     monkeypatch.setattr(hub, "unreachable", lambda: None)
     hub.check_copy_or_network(arxiv.CORPUS, stages)
     first = load_texts(DatasetSettings(name="arxiv"), stages)
@@ -149,16 +109,16 @@ def test_a_copy_needs_no_network(
 
 def test_offline_with_the_librarys_copy(
     own_library_cache: Path,
-    refused: None,
     stages: ArtifactCache,
     tmp_path: Path,
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     """A dataset that is in the library's own cache is read from there, offline, by the library itself."""
+    monkeypatch.setattr(hub, "unreachable", lambda: "no cable")
+    files = {}
     for split in ("train", "validation", "test"):
-        line = json.dumps({"article": f"{split} text .", "abstract": "we do ."})
-        (tmp_path / f"{split}.jsonl").write_text(line + "\n")
-    files = {split: str(tmp_path / f"{split}.jsonl") for split in ("train", "validation", "test")}
+        row = {"article": f"{split} text .", "abstract": "we do ."}
+        files[split] = str(write_rows(tmp_path / f"{split}.jsonl", [row]))
     datasets.load_dataset("json", data_files=files, cache_dir=str(tmp_path / "made"))
     folder = own_library_cache / "ccdv___arxiv-summarization" / "section" / "0.0.0" / REVISION
     source = next((tmp_path / "made").rglob("dataset_info.json")).parent

@@ -16,7 +16,8 @@ from support.toys import heed_interrupts
 from support.waiting import PATIENCE
 
 from longsumbench.cache.artifacts import ArtifactCache
-from longsumbench.core import DatasetSettings, Document, Entry, Example, Section
+from longsumbench.core import DatasetSettings, Entry, Example
+from longsumbench.corpora.jsonl import jsonl_example
 from longsumbench.corpora.reading import rows
 from longsumbench.corpora.reading.load import Texts, load_texts
 from longsumbench.corpora.reading.rows import read_rows
@@ -53,11 +54,8 @@ def outcome(path: Path, folder: Path, workers: int, **settings: Any) -> tuple[An
         texts = read(path, folder / str(workers), workers, **settings)
     except DataError as error:
         return (str(error), error.path, error.line)
-    every = [
-        (name, list(split), list(split.source_words), list(split.reference_words))
-        for name, split in texts.splits.items()
-    ]
-    return texts.fingerprint, dict(texts.facts), every, texts.multi_document
+    words = [[split.source_words, split.reference_words] for split in texts.splits.values()]
+    return texts.fingerprint, texts.layout, dict(texts.facts), words, texts.multi_document
 
 
 BROKEN = {"_15": "{", "_25": json.dumps({"id": "x9", "summary": "S."}), "_28": json.dumps(row(3))}
@@ -81,10 +79,7 @@ def test_one_and_several_processes_read_the_same(
 
 
 def example(number: int) -> Example:
-    text = (f"Text {number}.", "word " * 20)
-    return Example(
-        f"x{number}", None, "Q?", (Document(None, (Section(None, (text,)),)),), (("S.",),)
-    )
+    return jsonl_example(row(number))
 
 
 SCRIPT = """
