@@ -20,7 +20,7 @@ from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-from longsumbench.redaction import redact
+from longsumbench.formatting import redact
 
 INTERRUPTED = 130
 # torch's messages: on a GPU, of cuBLAS and cuDNN, on a CPU, and for a tensor whose size in bytes exceeds 64 bits; then

@@ -23,10 +23,9 @@ from longsumbench.cli import (
 )
 from longsumbench.cli.parser import Parser, check_blanks
 from longsumbench.errors import INTERRUPTED, PointsFailed, UsageError, did_you_mean
-from longsumbench.formatting import escape_line, escape_lines
+from longsumbench.formatting import escape_line, escape_lines, redact
 from longsumbench.interrupts import sigterm_as_interrupt
 from longsumbench.progress import log_level
-from longsumbench.redaction import redact
 
 # In the order of the help: run, look at results, work with outputs, with texts, with other people
 COMMANDS = (
