@@ -36,6 +36,7 @@ _log = logging.getLogger(__name__)
 
 CACHE_VARIABLE = "LONGSUMBENCH_CACHE"
 INPUTS, CHECKSUMS = "inputs.json", "checksums.json"  # file names
+REPAIR = "delete this folder and run the same command again"
 Build = Callable[[Path], None]
 
 
@@ -186,21 +187,17 @@ def reading_artifact(folder: Path) -> Iterator[None]:
                 f"this {folder.parent.name} was deleted from the cache; {advice}", folder
             ) from error
         # a full disk is no damage; an error of `check_content` says already how to repair it
-        if isinstance(as_suite_error(error), EnvironmentProblem) or _advice(folder) in f"{error}":
+        if isinstance(as_suite_error(error), EnvironmentProblem) or REPAIR in f"{error}":
             raise
         kind = "" if isinstance(error, SuiteError) else f"{type(error).__name__}: "
         reason = f"{kind}{error}".splitlines()[0]
         problem = f"this finished {folder.parent.name} cannot be read ({reason})"
-        raise DataError(f"{problem}; {_advice(folder)}", folder) from error
+        raise DataError(f"{problem}; {REPAIR}", folder) from error
 
 
 def _damage(folder: Path, problem: str) -> DataError:
     stage = folder.resolve()  # a run links to its stages
-    return DataError(f"this stage is damaged ({problem}); {_advice(stage)}", stage)
-
-
-def _advice(folder: Path) -> str:
-    return f"remove it by `longsumbench cache prune {folder.name}` and run the same command again"
+    return DataError(f"this stage is damaged ({problem}); {REPAIR}", stage)
 
 
 def write_checksums(folder: Path) -> None:

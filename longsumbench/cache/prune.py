@@ -14,7 +14,6 @@ from pathlib import Path
 
 from longsumbench.cache.artifacts import INPUTS, delete_folder
 from longsumbench.cache.locks import exclusive_lock, lock_holder
-from longsumbench.errors import UsageError
 from longsumbench.formatting import format_bytes, format_rough_time, plain_table, print_text
 
 _DAY = 86_400.0  # seconds
@@ -70,22 +69,6 @@ def _read_artifact(folder: Path) -> CachedArtifact:
             if suffix:
                 changed = max(changed, status.st_mtime)
     return CachedArtifact(folder, folder.parent.name, key, state, size, changed)
-
-
-def select_artifacts(stages: Sequence[CachedArtifact], keys: Sequence[str]) -> list[CachedArtifact]:
-    """Select stages by the beginnings of their keys; all stages if there are none.
-
-    Raises:
-        UsageError: no key, or several keys, begin with a text.
-    """
-    for start in keys:
-        matches = {stage.key for stage in stages if stage.key.startswith(start)}
-        if len(matches) != 1:
-            raise UsageError(
-                f"{len(matches) or 'no'} stages begin with '{start}'; "
-                "`longsumbench cache list` lists them"
-            )
-    return [stage for stage in stages if not keys or stage.key.startswith(tuple(keys))]
 
 
 def list_kinds(root: Path, stages: Sequence[CachedArtifact]) -> str:

@@ -43,7 +43,6 @@ COMMANDS = (
     finished_runs.inspect_command,
     texts.stats_command,
     texts.analyze_command,
-    texts.dataset_command,
     finished_runs.runs_command,
     exchange.merge_command,
     exchange.verify_command,
@@ -57,6 +56,13 @@ COMMANDS = (
 _FREE_WORDS = ("overrides", "inputs", "texts", "runs", "words", "filters")
 # Flags before or after a command
 _LEVELS = {"-q": "WARNING", "--quiet": "WARNING", "-v": "DEBUG", "--verbose": "DEBUG"}
+# Words of removed commands and flags → what to do instead
+_REMOVED = {
+    (
+        "dataset",
+    ): "write dataset.name=NAME dataset.path=PATH, or a file (docs/get-started/own-texts.md)",
+    ("cache", "--all"): "write --unused-for 0s",
+}
 _OVERVIEW = """\
 Compare long-input summarizers on the same documents, with the same ROUGE, under the same budget.
 
@@ -76,7 +82,6 @@ Compare long-input summarizers on the same documents, with the same ROUGE, under
   longsumbench analyze fusion dataset=aclsum     distance of joined sentences
   longsumbench export --format eee              results for other tools
   longsumbench push RUN me/my-model             share a trained system on the hub
-  longsumbench dataset add mine my_texts        give your own texts a name
   longsumbench list models                      list the available models
   longsumbench list runs                        list the runs, the newest first
   longsumbench runs pack                        finished runs in one file a dataset
@@ -141,6 +146,9 @@ def parse_words(words: Sequence[str]) -> Namespace:
         UsageError: the command is missing, a word is neither a flag of the command nor an override, or a blank
             divides a list of values.
     """
+    for removed, advice in _REMOVED.items():
+        if words[:1] == [removed[0]] and {*removed} <= {*words}:
+            raise UsageError(f"longsumbench {' '.join(removed)} was removed: {advice}")
     # Blanks first: argparse would complain about another word.
     check_blanks(words)
     options, extra = parser().parse_known_args(words or ["--help"])
