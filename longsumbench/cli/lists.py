@@ -169,8 +169,7 @@ def _execute_cache(options: Namespace) -> None:
     stages = prune.artifacts_in(root)
     if options.action == "prune":
         span = _parse_time("--unused-for", options.unused_for or "30d")
-        outdated = prune.outdated_artifacts(stages, span)
-        print_text(prune.delete_artifacts(outdated, options.dry_run))
+        print_text(prune.delete_outdated(stages, span, options.dry_run))
     elif options.unused_for or options.dry_run:
         raise UsageError("--unused-for and --dry-run need `longsumbench cache prune`")
     elif options.action == "list":

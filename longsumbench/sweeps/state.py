@@ -1,6 +1,7 @@
 """The files of a sweep: its points and their states.
 
-results/sweeps/<id>/sweep.json            the command, the launcher, the host
+results/sweeps/<id>/
+sweep.json            the command, the launcher, the host
 sweep.lock            held by the process that runs the sweep
 points/<number>.json  the name and the state of a point
 points/<number>.log   its output in a separate process
@@ -127,7 +128,6 @@ class Sweep:
 
     def write_state(self, number: int, state: PointState) -> None:
         """Write the state of a point. A full disk is no error: a state is not a result."""
-        # A state is no result.
         with suppress(OSError):
             write_atomically(
                 self.file(number, "json"), json.dumps(asdict(state), ensure_ascii=False) + "\n"
