@@ -11,7 +11,7 @@ from support.api_server import stored_answers
 from support.commands import Command
 from support.json_files import write_rows
 from support.processes import is_alive, run_python, start_command
-from support.toys import toy_words, write_jsonl
+from support.toys import toy_words
 from support.waiting import wait_until
 
 import longsumbench
@@ -109,20 +109,16 @@ def test_a_command_is_read_as_it_is_typed(typed: str) -> None:
     assert [asdict(point.config.model)["command"] for point in points] == COMMANDS[typed]
 
 
-def test_commands_are_swept_inspected_and_compared(tmp_path: Path, run_command: Command) -> None:
-    """Two commands are two runs that other commands of the suite know; a missing program ends all before the first."""
-    words = command_words(tmp_path, "model.command=cat,no-such-program")
-    assert "there is no program 'no-such-program'" in run_command(4, "run", "-m", *words[1:]).err
+def test_commands_are_swept(tmp_path: Path, run_command: Command) -> None:
+    """Two commands are two runs, also for `run --config`; a missing program ends all before the first."""
+    words = command_words(tmp_path, "-m", "model.command=cat,no-such-program")
+    assert "there is no program 'no-such-program'" in run_command(4, *words).err
     assert records(tmp_path / "results") == []
-    words = command_words(tmp_path, "model.command=head -n 1 {file},tail -c 9 {file}")
-    output = run_command(0, *words[:1], "-m", *words[1:]).out
+    words = command_words(tmp_path, "-m", "model.command=head -n 1 {file},tail -c 9 {file}")
+    output = run_command(0, *words).out
     assert "command=head -n 1 {file}" in output
     assert "command=tail -c 9 {file}" in output
-    runs = [record.run_id for record in records(tmp_path / "results")]
-    results = f"--results-dir={tmp_path / 'results'}"
-    assert "command=" in run_command(0, "inspect", runs[0], "0", results).out
-    run_command(0, "compare", *runs, results)
-    (config,) = (tmp_path / "results").rglob(f"{runs[0]}/config.yaml")
+    config = next((tmp_path / "results").rglob("config.yaml"))
     assert "already finished" in run_command(0, "run", "--config", config).err
 
 
@@ -155,17 +151,12 @@ def test_a_program_that_is_edited_ends_its_run(tmp_path: Path, run_command: Comm
     assert len(log.read_text().splitlines()) == 9
 
 
-def test_programs_summarize_files_and_are_recommended(tmp_path: Path, run_command: Command) -> None:
-    """`summarize command` needs no training texts; `recommend --command` has a row for each program."""
+def test_a_program_summarizes_files(tmp_path: Path, run_command: Command) -> None:
+    """`summarize command` needs no training texts."""
     text = tmp_path / "text.txt"
     text.write_text("One two.\n\nThree.\n")
     settings = ("model.command=tail -n 1 {file}", f"results_dir={tmp_path}")
     assert run_command(0, "summarize", "command", settings[0], text).out == "Three.\n"
-    texts = write_jsonl(tmp_path / "toy")
-    programs = ("--command", "head -n 3 {file}", "--command", "sh -c 'cut -d, -f1'")
-    rest = ("train.max_steps=1", f"results_dir={tmp_path / 'results'}", "score.resamples=100")
-    output = run_command(0, "recommend", texts, *programs, *rest).out
-    assert "command=\"sh -c 'cut -d, -f1'\"" in output
 
 
 def first(text: str, query: str | None) -> str:
