@@ -231,14 +231,14 @@ def _run_on_cluster(tasks: Sequence[PointTask], settings: dict[str, Any]) -> _En
 def search_settings(
     settings: Mapping[str, Any],
     ranges: Sequence[str],
-    score_of: Callable[[list[str]], float | None],
+    run_trial: Callable[[list[str]], float | None],
 ) -> None:
     """Let Optuna ask for points, by the scores of the points before.
 
     Args:
         settings: those of conf/hydra/sweeper/optuna.yaml.
         ranges: overrides with several values or a range ("model.length=choice(3,4)").
-        score_of: runs a point, given the overrides that Optuna chose; returns None if it failed.
+        run_trial: runs a point, given the overrides that Optuna chose; returns None if it failed.
 
     Raises:
         UsageError: a range or a setting of the search is invalid.
@@ -261,7 +261,7 @@ def search_settings(
         ) from error
     for _ in trials:
         trial = study.ask(distributions)
-        score = score_of([f"{key}={value}" for key, value in trial.params.items()])
+        score = run_trial([f"{key}={value}" for key, value in trial.params.items()])
         study.tell(trial, score, optuna.trial.TrialState.FAIL if score is None else None)
 
 
