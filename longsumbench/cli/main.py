@@ -58,10 +58,8 @@ _FREE_WORDS = ("overrides", "inputs", "texts", "runs", "words", "filters")
 _LEVELS = {"-q": "WARNING", "--quiet": "WARNING", "-v": "DEBUG", "--verbose": "DEBUG"}
 # Words of removed commands and flags → what to do instead
 _REMOVED = {
-    (
-        "dataset",
-    ): "write dataset.name=NAME dataset.path=PATH, or a file (docs/get-started/own-texts.md)",
-    ("cache", "--all"): "write --unused-for 0s",
+    "dataset": "write dataset.name=NAME dataset.path=PATH (docs/get-started/own-texts.md)",
+    "cache --all": "write --unused-for 0s",
 }
 _OVERVIEW = """\
 Compare long-input summarizers on the same documents, with the same ROUGE, under the same budget.
@@ -147,8 +145,9 @@ def parse_words(words: Sequence[str]) -> Namespace:
             divides a list of values.
     """
     for removed, advice in _REMOVED.items():
-        if words[:1] == [removed[0]] and {*removed} <= {*words}:
-            raise UsageError(f"longsumbench {' '.join(removed)} was removed: {advice}")
+        command, *flags = removed.split()
+        if words[:1] == [command] and {*flags} <= {*words}:
+            raise UsageError(f"longsumbench {removed} was removed: {advice}")
     # Blanks first: argparse would complain about another word.
     check_blanks(words)
     options, extra = parser().parse_known_args(words or ["--help"])

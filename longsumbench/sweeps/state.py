@@ -1,11 +1,13 @@
 """The files of a sweep: its points and their states.
 
-results/sweeps/<id>/
-sweep.json            the command, the launcher, the host
-sweep.lock            held by the process that runs the sweep
-points/<number>.json  the name and the state of a point
-points/<number>.log   its output in a separate process
-points/<number>.lock  held by the process that works on it, which writes its state
+    results/sweeps/<id>/
+        sweep.json            the command, the launcher, the host
+        sweep.lock            held by the process that runs the sweep
+        points/<number>.json  the name and the state of a point
+        points/<number>.log   its output in a separate process
+        points/<number>.lock  held by the process that works on it, which writes its state
+
+Locks end with their processes: a point that is "running" without a lock is waiting.
 """
 
 import json

@@ -36,7 +36,6 @@ _WITH_CPU_SCALARS = (
     "masked_fill where fill index_fill clamp lerp".split()
 )  # and those tagged as pointwise
 _INDEXING = "index index_put index_put_ _index_put_impl_ _unsafe_index _unsafe_index_put".split()
-_PRODUCTS = "mm bmm addmm baddbmm mv addmv dot".split()  # CUDA has none of integers
 
 
 class VirtualGPU:
@@ -72,7 +71,6 @@ class VirtualGPU:
             if on_gpu:
                 forget = partial(self._forget, storage._cdata)
                 self._table[storage._cdata] = weakref.ref(storage, forget)
-                torch.cuda._initialized = True
         return tensor
 
     def _forget(self, address: int, _: object = None) -> None:
@@ -147,9 +145,8 @@ class VirtualGPU:
         other: Tensor | None = None,
         **kwargs: Any,
     ) -> Tensor:
-        if (like := other if other is not None or not args else args[0]) is not None and isinstance(
-            like, Tensor
-        ):
+        like = other if other is not None or not args else args[0]
+        if isinstance(like, Tensor):
             args, kwargs = (), {"device": like.device, "dtype": like.dtype}
         device, dtype, _, layout = torch._C._nn._parse_to(*args, **kwargs)
         options: dict[str, Any] = {
@@ -165,19 +162,20 @@ class VirtualGPU:
         return _real_to(self.copied(tensor, to_gpu), **options)
 
     def _tensor_methods(self) -> dict[str, Any]:
-        def on_host(method: Callable[..., Any], problem: str) -> Callable[..., Any]:
+        def on_host(method: Callable[..., Any]) -> Callable[..., Any]:
             def call(tensor: Tensor, *args: Any, **kwargs: Any) -> Any:
                 if self.holds(tensor):
-                    raise TypeError(problem)
+                    raise TypeError(
+                        "can't convert or pin a tensor of cuda:0: copy it to the host first"
+                    )
                 return method(tensor, *args, **kwargs)
 
             return call
 
-        no_numpy = "can't convert cuda:0 device type tensor to numpy. Use Tensor.cpu() to copy it to host memory first"
-        deepcopy, device_of = (
-            Tensor.__deepcopy__,
-            lambda tensor: GPU if self.holds(tensor) else _real_device(tensor),
-        )
+        def device_of(tensor: Tensor) -> torch.device:
+            return GPU if self.holds(tensor) else _real_device(tensor)
+
+        deepcopy = Tensor.__deepcopy__
         return {
             "device": property(device_of),
             "is_cuda": property(self.holds),
@@ -185,8 +183,8 @@ class VirtualGPU:
             "to": lambda tensor, *args, **kwargs: self._to(tensor, *args, **kwargs),
             "cpu": lambda tensor, **_: self._to(tensor, CPU),
             "cuda": lambda tensor, *_, **__: self._to(tensor, GPU),
-            "numpy": on_host(_real_numpy, no_numpy),
-            "pin_memory": on_host(Tensor.clone, "cannot pin 'torch.cuda.FloatTensor'"),
+            "numpy": on_host(_real_numpy),
+            "pin_memory": on_host(Tensor.clone),
             "__deepcopy__": lambda tensor, memo: self.place(
                 deepcopy(tensor, memo), self.holds(tensor)
             ),
@@ -194,39 +192,27 @@ class VirtualGPU:
 
     def _cuda_functions(self) -> dict[str, Any]:
         facts = SimpleNamespace(name="Virtual GPU", major=9, minor=0, total_memory=80 << 30)
-        in_context = {  # on a real GPU, too, these open a context
-            **_constants(init=None, _lazy_init=None, current_device=0, current_stream=_STREAM),
-            **_constants(is_bf16_supported=True, get_device_name=facts.name, synchronize=None),
-            **_constants(get_device_properties=facts, get_device_capability=(9, 0)),
-            **_constants(mem_get_info=(facts.total_memory, facts.total_memory)),
-            "get_rng_state": lambda *_: torch.get_rng_state(),
-            "get_rng_state_all": lambda: [torch.get_rng_state()],
-            "set_rng_state": lambda new, *_: torch.set_rng_state(new),
-        }
-
-        def opening(function: Callable[..., Any], *args: Any, **_: Any) -> Any:
-            torch.cuda._initialized = True
-            return function(*args)
-
         return {
             **_constants(is_available=True, device_count=1, set_device=None, empty_cache=None),
             **_constants(device=nullcontext(), manual_seed=None, manual_seed_all=None),
             **_constants(_is_in_bad_fork=False, is_current_stream_capturing=False),
             **_constants(memory_allocated=0, memory_reserved=0, max_memory_allocated=0),
-            **_constants(reset_peak_memory_stats=None),
-            **{name: partial(opening, function) for name, function in in_context.items()},
-            "_initialized": False,
+            **_constants(init=None, _lazy_init=None, current_device=0, current_stream=_STREAM),
+            **_constants(is_bf16_supported=True, get_device_name=facts.name, synchronize=None),
+            **_constants(get_device_properties=facts, get_device_capability=(9, 0)),
+            **_constants(mem_get_info=(80 << 30, 80 << 30), reset_peak_memory_stats=None),
+            "get_rng_state": lambda *_: torch.get_rng_state(),
+            "get_rng_state_all": lambda: [torch.get_rng_state()],
+            "set_rng_state": lambda new, *_: torch.set_rng_state(new),
         }
 
     def _grouped(self, real: Callable[..., Any], lists: Any, *args: Any) -> Any:
         """Group the tensors of an optimizer, which are all on one device."""
-        on_gpu = any(
-            self.holds(tensor) for group in lists for tensor in group if tensor is not None
-        )
-        return {
-            (GPU if on_gpu else key[0], key[1]): groups
-            for key, groups in real(lists, *args).items()
-        }
+        on_gpu = any(self.holds(leaf) for leaf in tree_leaves(lists) if isinstance(leaf, Tensor))
+        grouped = {}
+        for (device, dtype), groups in real(lists, *args).items():
+            grouped[GPU if on_gpu else device, dtype] = groups
+        return grouped
 
 
 class _Operators(TorchDispatchMode):
@@ -238,9 +224,8 @@ class _Operators(TorchDispatchMode):
 
     def __torch_dispatch__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
         gpu, kwargs, name = self.gpu, kwargs or {}, func._schema.name.removeprefix("aten::")
-        with (
-            torch._C.DisableTorchFunction()
-        ):  # no function mode, as of torch.set_default_device, sees what is called
+        # No function mode, as of torch.set_default_device, sees what is called.
+        with torch._C.DisableTorchFunction():
             tensors = [leaf for leaf in tree_leaves((args, kwargs)) if isinstance(leaf, Tensor)]
             if tensors:
                 self.last_on_gpu = any(map(gpu.holds, tensors))
@@ -248,9 +233,8 @@ class _Operators(TorchDispatchMode):
                 self.last_on_gpu = gpu.factory_device == "cuda"
             if not self.last_on_gpu:
                 return func(*args, **kwargs)
-            if (
-                torch.is_inference_mode_enabled() and func._can_decompose()
-            ):  # without it, autograd has decomposed it
+            # Without inference mode, autograd has decomposed it.
+            if torch.is_inference_mode_enabled() and func._can_decompose():
                 with self:
                     return func.decompose(*args, **kwargs)
             self.check(func, name, args, tensors)
@@ -264,15 +248,11 @@ class _Operators(TorchDispatchMode):
     def check(self, func: Any, name: str, args: Any, tensors: Sequence[Tensor]) -> None:
         """Raise what CUDA raises for an operator."""
         gpu = self.gpu
-        if name in _PRODUCTS and not (tensors[0].is_floating_point() or tensors[0].is_complex()):
-            raise RuntimeError(f'"addmm_cuda" not implemented for {tensors[0].dtype}')
         if name in _INDEXING:
             indices = [index for index in args[1] if index is not None]
             on_gpu = [gpu.holds(index) for index in indices]
             if any(on_gpu) and not gpu.holds(args[0]):
-                raise RuntimeError(
-                    "indices should be either on cpu or on the same device as the indexed tensor"
-                )
+                raise RuntimeError("indices should be on cpu or on the same device")
             tensors = [args[0], *(value for value in args[2:3] if isinstance(value, Tensor))]
         places = [gpu.holds(tensor) for tensor in tensors]
         takes_scalars = (
@@ -280,17 +260,14 @@ class _Operators(TorchDispatchMode):
             or name.startswith("_foreach_")
             or _takes_cpu_scalars(name.rstrip("_"))
         )
-        scalars = all(
-            tensor.dim() == 0 for tensor, there in zip(tensors, places, strict=True) if not there
-        )
+        on_host = [tensor for tensor in tensors if not gpu.holds(tensor)]
+        scalars = all(tensor.dim() == 0 for tensor in on_host)
         fits = takes_scalars and scalars and (places[0] or not func._schema.is_mutable)
         if not (all(places) or fits or name in _ACROSS_DEVICES):
-            shown = zip(tensors, places, strict=True)
-            shapes = ", ".join(
-                f"{tuple(tensor.shape)} on {GPU if there else CPU}" for tensor, there in shown
+            shapes = [tuple(tensor.shape) for tensor in tensors]
+            raise RuntimeError(
+                f"Expected all tensors to be on the same device ({func} of {shapes}: {places})"
             )
-            problem = "Expected all tensors to be on the same device, but found at least two devices, cuda:0 and cpu!"
-            raise RuntimeError(f"{problem} ({func} of {shapes})")
 
 
 def _constants(**values: Any) -> dict[str, Any]:
@@ -311,7 +288,6 @@ def _storage_of(tensor: Tensor) -> Any:
 @cache
 def _takes_cpu_scalars(name: str) -> bool:
     packet = getattr(torch.ops.aten, name, None)
-    pointwise = packet and any(
-        torch.Tag.pointwise in getattr(packet, one).tags for one in packet.overloads()
-    )
-    return bool(pointwise) or name in _WITH_CPU_SCALARS
+    overloads = [getattr(packet, overload) for overload in packet.overloads()] if packet else []
+    pointwise = any(torch.Tag.pointwise in overload.tags for overload in overloads)
+    return pointwise or name in _WITH_CPU_SCALARS
