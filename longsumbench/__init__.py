@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     from longsumbench.outputs.inspection import inspect
     from longsumbench.outputs.output_table import load_outputs
     from longsumbench.outputs.score import score
-    from longsumbench.runs.own_datasets import load_dataset, load_run
+    from longsumbench.runs.load import load_dataset, load_run
     from longsumbench.runs.summarize import load_system
     from longsumbench.sweeps.run import run, sweep
     from longsumbench.views.leaderboard import leaderboard, leaderboard_figure
@@ -43,9 +43,9 @@ _MODULES = {  # name → where it is defined; imported when it is first used, so
     "inspect": "outputs.inspection",
     "leaderboard": "views.leaderboard",
     "leaderboard_figure": "views.leaderboard",
-    "load_dataset": "runs.own_datasets",
+    "load_dataset": "runs.load",
     "load_outputs": "outputs.output_table",
-    "load_run": "runs.own_datasets",
+    "load_run": "runs.load",
     "load_system": "runs.summarize",
     "run": "sweeps.run",
     "score": "outputs.score",

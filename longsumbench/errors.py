@@ -20,7 +20,7 @@ from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-from longsumbench.redaction import redact
+from longsumbench.formatting import redact
 
 INTERRUPTED = 130
 # torch's messages: on a GPU, of cuBLAS and cuDNN, on a CPU, and for a tensor whose size in bytes exceeds 64 bits; then
@@ -40,6 +40,8 @@ _SMALLER_STEPS = (
 )
 _MORE_MEMORY = "allow this process more (ulimit -v, the limit of a job), or divide a large file"
 IMPOSSIBLE = (errno.ENAMETOOLONG, errno.ELOOP)  # errors for a mistyped path
+# Beginnings of what Python says of a path with the character NUL, of a loop of links, and of ~ with an unknown user
+_IMPOSSIBLE_PATHS = ("embedded null", "Symlink loop", "Could not determine home")
 # characters of a path in a message
 _LONGEST_PATH = 200
 
@@ -180,18 +182,14 @@ def _as_file_problem(error: OSError) -> SuiteError:
 
 def _as_impossible_path(error: BaseException) -> UsageError | None:
     text = str(error)
-    if isinstance(error, ValueError) and text.startswith("embedded null"):
-        return UsageError("a path has the character NUL, which no file name can have; correct it")
     if isinstance(error, UnicodeEncodeError) and "surrogates" in error.reason:
         around = error.object[max(0, error.start - 60) : error.end + 20]
         return UsageError(
             f"half a character (a lone surrogate) in '{around}'; correct the text, or if it is a name that is not UTF-8,"
             " rename the file or the folder"
         )
-    if isinstance(error, RuntimeError) and text.startswith("Symlink loop"):
+    if isinstance(error, ValueError | RuntimeError) and text.startswith(_IMPOSSIBLE_PATHS):
         return UsageError(f"cannot use the path ({text}); correct it")
-    if isinstance(error, RuntimeError) and text.startswith("Could not determine home"):
-        return UsageError("a path begins with ~ and an unknown user name; correct it")
     return None
 
 
@@ -208,13 +206,10 @@ def _disk_is_full(error: BaseException) -> bool:
     """Recognize a full disk, also in messages of libraries without an error number."""
     if isinstance(error, OSError) and error.errno in (errno.ENOSPC, errno.EDQUOT):
         return True
-    text = str(
-        error
-        # safetensors quotes the system; torch finds that its file did not grow
-    ).lower()
-    return "no space left on device" in text or (
-        "inline_container" in text and "unexpected pos" in text
-    )
+    # safetensors quotes the system; torch finds that its file did not grow
+    text = str(error).lower()
+    did_not_grow = "inline_container" in text and "unexpected pos" in text
+    return did_not_grow or "no space left on device" in text
 
 
 @contextmanager

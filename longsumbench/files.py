@@ -67,36 +67,29 @@ def check_tree(folder: Path, skipped: str) -> None:
         DataError: it has something else, or cannot be listed.
         FileNotFoundError: the folder does not exist.
     """
-    folders = [(folder, 0)]
+    folders = [folder]
     while folders:
-        parent, depth = folders.pop()
-        for entry in _entries_of(parent):
-            if entry.name.startswith(".") or (depth == 0 and entry.name == skipped):
+        parent = folders.pop()
+        try:
+            paths = list(parent.iterdir())
+        except FileNotFoundError:
+            raise
+        except OSError as error:
+            raise DataError(f"cannot be listed ({error.strerror})", parent) from error
+        for path in paths:
+            if path.name.startswith(".") or path == folder / skipped:
                 continue
-            path = parent / entry.name
-            if entry.is_dir(follow_symlinks=False):
-                if depth == _DEEPEST:
-                    raise DataError(
-                        f"folders inside each other, more than {_DEEPEST}: delete them", parent
-                    )
-                folders.append((path, depth + 1))
-            elif not entry.is_file(follow_symlinks=False):
-                try:
-                    check_contained(folder, path)
-                except BadFile as error:
-                    raise DataError(
-                        f"{error}: delete it, or put a copy of the file in its place", path
-                    ) from error
-
-
-def _entries_of(folder: Path) -> list[os.DirEntry[str]]:
-    try:
-        with os.scandir(folder) as entries:
-            return list(entries)
-    except FileNotFoundError:
-        raise
-    except OSError as error:
-        raise DataError(f"cannot be listed ({error.strerror})", folder) from error
+            if path.is_dir() and not path.is_symlink():
+                folders.append(path)
+                if len(path.relative_to(folder).parts) > _DEEPEST:
+                    problem = f"folders inside each other, more than {_DEEPEST}: delete them"
+                    raise DataError(problem, parent)
+                continue
+            try:
+                check_contained(folder, path)
+            except BadFile as error:
+                advice = "delete it, or put a copy of the file in its place"
+                raise DataError(f"{error}: {advice}", path) from error
 
 
 def read_text(path: Path) -> str:

@@ -1,4 +1,4 @@
-r"""Text for people: escaped control characters, counts, times and sizes.
+r"""Text for people: without secrets and control characters; counts, times and sizes.
 
 Ids, file names, settings and texts may contain control characters, which could move the cursor or hide words. They are
 shown as Python writes them: `\x1b`, `\u202e`. Output to stdout is escaped only on a terminal: in a file it is data.
@@ -18,6 +18,35 @@ _FORMULA = re.compile(r"'*[=+\-@]")
 
 _FALLBACK_WIDTH = 100  # columns, where stdout is not a terminal and COLUMNS is not set
 _NARROWEST_TERMINAL = 40  # columns
+
+# Characters; a shorter key ("EMPTY", "ollama") is a placeholder, which an answer may contain.
+_SHORTEST_KEY = 12
+_keys = set[str]()
+# A password in an address, a key in its query, a key that a server shortened.
+_SECRET = re.compile(
+    r"(?<=://)(?:[^\s/@]*:[^\s'\"]*|[^\s/?#@]+)@"
+    r"|(?<=[?&#;])[\w.-]*(?:key|token|secret|password|passwd|pwd|sig|signature|auth)=[^\s&#;'\"]+"
+    r"|(?<![\w-])(?:[\w-]*(?:\*{3,}|•{3,})[\w-]*|(?:sk|pk|hf|gsk|xai|aiza|key)[\w-]*(?:\.{3}|…)[\w-]+)",
+    re.IGNORECASE,
+)
+
+
+def hide_key(key: str) -> None:
+    """Let `remove_keys` and `redact` remove a server's key from now on, unless it is a placeholder."""
+    if len(key) >= _SHORTEST_KEY:
+        _keys.add(key)
+
+
+def remove_keys(text: str) -> str:
+    """Return what a server has answered without the keys that were sent."""
+    for key in _keys:
+        text = text.replace(key, "<key>")
+    return text
+
+
+def redact(text: str) -> str:
+    """Return a message without keys, shortened keys, and passwords in addresses."""
+    return _SECRET.sub("<secret>", remove_keys(text))
 
 
 def escape_line(text: object) -> str:

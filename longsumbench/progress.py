@@ -16,8 +16,7 @@ from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from typing import TextIO, TypeVar
 
-from longsumbench.formatting import escape_line
-from longsumbench.redaction import redact
+from longsumbench.formatting import escape_line, redact
 
 with warnings.catch_warnings():
     # that this is a notebook, or that it has no widgets

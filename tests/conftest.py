@@ -3,6 +3,7 @@
 import atexit
 import os
 import shutil
+import signal
 import tempfile
 from collections import Counter
 from collections.abc import Callable, Iterator
@@ -37,6 +38,8 @@ DEVICES = {"cuda": "a GPU", "virtual": "a virtual one, on any machine (support/v
 
 # Fixtures of a module do not find the user's own datasets either.
 os.environ[CONFIG_VARIABLE] = os.devnull
+# A shell lets what it starts in the background ignore Ctrl-C; the processes that tests start would inherit that.
+signal.signal(signal.SIGINT, signal.default_int_handler)
 # submitit would close the handlers of all other loggers.
 os.environ.setdefault("SUBMITIT_LOG_LEVEL", "NOCONFIG")
 # pytest-xdist sets it; output to a pipe is as wide as it wants.

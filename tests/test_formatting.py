@@ -1,4 +1,4 @@
-"""What reaches a terminal has no control characters; what goes to a file or a pipe is data."""
+"""What reaches a terminal has no secrets and no control characters; what goes to a file or a pipe is data."""
 
 import logging
 import math
@@ -8,7 +8,14 @@ import unicodedata
 import pytest
 
 from longsumbench.cli.main import main
-from longsumbench.formatting import escape_line, escape_lines, format_interval, print_text
+from longsumbench.errors import UsageError
+from longsumbench.formatting import (
+    escape_line,
+    escape_lines,
+    format_interval,
+    hide_key,
+    print_text,
+)
 from longsumbench.views.tables import Block, terminal
 
 HOSTILE = "\x1b[31mred\x07\r\n\x9b2J\u202eevil\u2066x\u2028y"
@@ -56,3 +63,23 @@ def test_stdout_is_escaped_on_a_terminal_only(
     monkeypatch.setattr(sys.stdout, "isatty", lambda: on_terminal)
     print_text(HOSTILE)
     assert capsys.readouterr().out == (escape_lines(HOSTILE) if on_terminal else HOSTILE) + "\n"
+
+
+@pytest.mark.parametrize(
+    ("written", "rest"),
+    [
+        ('{"Authorization": "Bearer sk-0a1b2c3d4e5f"}', '{"Authorization": "Bearer <key>"}'),
+        ("sk-0a1b****4e5f", "<secret>"),
+        ("sk-0…4e5f", "<secret>"),
+        ("http://me:pa/ss#w0rd@proxy:3128", "http://<secret>proxy:3128"),
+        ("https://a:b@c@host/x", "https://<secret>host/x"),
+        ("https://token@host/x?a=1&api_key=abc", "https://<secret>host/x?a=1&<secret>"),
+        ("placeholder, sk-… and http://localhost/v1: see https://medium.com/@me/post …", None),
+        ("/texts/first…last/x: wait...what, pages 1...10, loading … [1, 2, ...]", None),
+    ],
+)
+def test_a_message_has_no_secrets(written: str, rest: str | None) -> None:
+    """Keys and passwords in addresses are removed; addresses, ellipses and placeholders for keys stay."""
+    hide_key("sk-0a1b2c3d4e5f")
+    hide_key("placeholder")
+    assert str(UsageError(f"It has {written} and ends.")) == f"It has {rest or written} and ends."

@@ -31,11 +31,13 @@ NEEDS = {
 
 
 @pytest.fixture
-def server(here: Path, typed: Typed, monkeypatch: pytest.MonkeyPatch) -> Iterator[str]:
+def server(here: Path, own_config: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[str]:
     """The address of a server of a language model; the current folder has the files of the guides, and no hub is there."""
     monkeypatch.setenv("HF_HUB_OFFLINE", "1")
     write_files(here)
-    assert typed("dataset", "add", "texts", "my_texts")[0] == 0
+    (own_config / "dataset").mkdir(parents=True)
+    settings = f"name: texts\nreader: jsonl\npath: {here / 'my_texts'}\n"
+    (own_config / "dataset" / "texts.yaml").write_text(settings)
     with api_server() as found:
         yield found.base_url
 

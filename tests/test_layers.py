@@ -11,7 +11,6 @@ from support.paths import ROOT
 from support.processes import run_python
 
 SMALL = {
-    "redaction",
     "errors",
     "arguments",
     "interrupts",
@@ -21,7 +20,7 @@ SMALL = {
     "files",
 }
 # Each package imports only what is before it.
-IN_ORDER = """conf redaction errors arguments interrupts sentences formatting progress files cache core rouge modeling
+IN_ORDER = """conf formatting errors arguments interrupts sentences progress files cache core rouge modeling
     metrics corpora models runs leaderboards views sweeps outputs analysis exchange site cli __main__"""
 ORDER = IN_ORDER.split()
 SEEN_BY_SYSTEMS = {"conf", *SMALL, "cache", "core", "rouge", "modeling", "models"}

@@ -9,14 +9,9 @@ import longsumbench
 
 PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
 EXTRAS = PROJECT["optional-dependencies"]
-DOCKERFILE = (ROOT / "Dockerfile").read_text().splitlines()
 IN_IMAGE = {
     line[1:] for line in (ROOT / ".dockerignore").read_text().splitlines() if line[:1] == "!"
 }
-
-
-def commands_of(word: str) -> list[str]:
-    return [line.removeprefix(word).strip() for line in DOCKERFILE if line.startswith(f"{word} ")]
 
 
 def test_all_has_what_users_can_add() -> None:
@@ -55,20 +50,3 @@ def test_the_image_has_all_files_of_the_package() -> None:
     ]
     assert needed | set(map(str, links)) <= IN_IMAGE
     assert all((ROOT / name).exists() for name in IN_IMAGE)
-
-
-def test_the_image_is_built_as_the_documentation_says() -> None:
-    """It copies the checkout, installs with the constraints, and starts the command as a user without rights."""
-    assert commands_of("COPY") == [". /src"]
-    (install,) = (command for command in commands_of("RUN") if "pip install" in command)
-    assert install.endswith('-c /src/constraints.txt "/src${EXTRAS}"')
-    (index,) = [
-        line.removeprefix("INDEX=") for line in commands_of("ARG") if line.startswith("INDEX=")
-    ]
-    assert f"--extra-index-url {index}`" in (ROOT / "README.md").read_text()
-    assert commands_of("USER") == ["longsumbench"]
-    assert commands_of("ENTRYPOINT") == ['["longsumbench"]']
-    guide = (ROOT / "docs" / "get-started" / "install.md").read_text()
-    examples = [line.removeprefix("#   ") for line in DOCKERFILE if line.startswith("#   ")]
-    assert len(examples) == 3
-    assert all(f"    {line}\n" in guide for line in examples)

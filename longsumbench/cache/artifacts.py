@@ -36,6 +36,7 @@ _log = logging.getLogger(__name__)
 
 CACHE_VARIABLE = "LONGSUMBENCH_CACHE"
 INPUTS, CHECKSUMS = "inputs.json", "checksums.json"  # file names
+REPAIR = "delete this folder and run the same command again"
 Build = Callable[[Path], None]
 
 
@@ -90,9 +91,8 @@ class ArtifactCache:
         folder = self.root / name / key
         rebuild = name in self.rebuild and folder not in self.folders.values()
         with suppress(OSError):  # missing, or a cache of another user
-            os.utime(
-                folder
-            )  # a use, before the check: `longsumbench cache prune` deletes what was not used
+            # A use, before the check: `longsumbench cache prune` deletes what was not used.
+            os.utime(folder)
         if not self._is_ready(folder, rebuild):
             with locked_artifact(side_path(folder, "lock"), name):
                 os.listdir(folder.parent)  # NFS may remember that the folder was missing
@@ -125,7 +125,7 @@ class ArtifactCache:
             (partial / INPUTS).write_text(text, encoding="utf-8")  # for `longsumbench cache`
             yield partial
             (partial / INPUTS).write_text(text, encoding="utf-8")  # a builder may clear the folder
-            write_checksums(partial)
+            _write_checksums(partial)
         delete_folder(folder, successor=partial)
 
 
@@ -156,9 +156,8 @@ def delete_folder(folder: Path, successor: Path | None = None) -> None:
         folder.rename(old)
     if successor is not None:
         successor.rename(folder)
-    shutil.rmtree(
-        old, ignore_errors=True
-    )  # NFS keeps open files; `longsumbench cache prune` deletes them later
+    # NFS keeps open files; `longsumbench cache prune` deletes them later.
+    shutil.rmtree(old, ignore_errors=True)
 
 
 def clear_partial(folder: Path) -> None:
@@ -186,30 +185,25 @@ def reading_artifact(folder: Path) -> Iterator[None]:
                 f"this {folder.parent.name} was deleted from the cache; {advice}", folder
             ) from error
         # a full disk is no damage; an error of `check_content` says already how to repair it
-        if isinstance(as_suite_error(error), EnvironmentProblem) or _advice(folder) in f"{error}":
+        if isinstance(as_suite_error(error), EnvironmentProblem) or REPAIR in f"{error}":
             raise
         kind = "" if isinstance(error, SuiteError) else f"{type(error).__name__}: "
         reason = f"{kind}{error}".splitlines()[0]
         problem = f"this finished {folder.parent.name} cannot be read ({reason})"
-        raise DataError(f"{problem}; {_advice(folder)}", folder) from error
+        raise DataError(f"{problem}; {REPAIR}", folder) from error
 
 
 def _damage(folder: Path, problem: str) -> DataError:
     stage = folder.resolve()  # a run links to its stages
-    return DataError(f"this stage is damaged ({problem}); {_advice(stage)}", stage)
+    return DataError(f"this stage is damaged ({problem}); {REPAIR}", stage)
 
 
-def _advice(folder: Path) -> str:
-    return f"remove it by `longsumbench cache prune {folder.name}` and run the same command again"
-
-
-def write_checksums(folder: Path) -> None:
+def _write_checksums(folder: Path) -> None:
     """Write the size and the SHA-256 of all files in a folder and its subfolders."""
     entries = {}
-    for path in sorted(folder.rglob("*")):
-        if path.is_file() and path.name != CHECKSUMS:
-            name = path.relative_to(folder).as_posix()
-            entries[name] = path.stat().st_size, hash_of_file(path)
+    for name in _file_names(folder):
+        path = folder / name
+        entries[name] = path.stat().st_size, hash_of_file(path)
     (folder / CHECKSUMS).write_text(json.dumps(entries), encoding="ascii")
 
 
@@ -231,12 +225,15 @@ def find_damage(folder: Path, in_full: bool = False) -> list[str]:
         elif in_full and hash_of_file(path) != sha256:
             problems.append(f"{name} has other content")
     if in_full:
-        files = {
-            path.relative_to(folder).as_posix() for path in folder.rglob("*") if path.is_file()
-        }
-        added = sorted(files - checksums.keys() - {CHECKSUMS})
-        problems += [f"{name} was added" for name in added]
+        added = {*_file_names(folder)} - checksums.keys()
+        problems += [f"{name} was added" for name in sorted(added)]
     return problems
+
+
+def _file_names(folder: Path) -> list[str]:
+    """Return the files in a folder and its subfolders, sorted; not the checksums."""
+    paths = [path for path in folder.rglob("*") if path.is_file() and path.name != CHECKSUMS]
+    return sorted(path.relative_to(folder).as_posix() for path in paths)
 
 
 def check_content(path: Path) -> None:
@@ -269,9 +266,8 @@ def hash_of_file(path: Path) -> str:
 
 @cache
 def _hash_once(path: Path, size: int, modified: int) -> str:
-    return hash_regular(
-        path
-    )  # size and time are only part of the cache's key: a changed file is hashed again
+    # Size and time are only part of the key: a changed file is hashed again.
+    return hash_regular(path)
 
 
 def _read_checksums(folder: Path) -> dict[str, tuple[int, str]]:

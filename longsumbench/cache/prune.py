@@ -14,8 +14,7 @@ from pathlib import Path
 
 from longsumbench.cache.artifacts import INPUTS, delete_folder
 from longsumbench.cache.locks import exclusive_lock, lock_holder
-from longsumbench.errors import UsageError
-from longsumbench.formatting import format_bytes, format_rough_time, plain_table, print_text
+from longsumbench.formatting import format_bytes, format_rough_time, plain_table
 
 _DAY = 86_400.0  # seconds
 _STAGE = re.compile(r"([0-9a-f]{24})(\.partial|\.old-[0-9a-f]{8})?")
@@ -72,22 +71,6 @@ def _read_artifact(folder: Path) -> CachedArtifact:
     return CachedArtifact(folder, folder.parent.name, key, state, size, changed)
 
 
-def select_artifacts(stages: Sequence[CachedArtifact], keys: Sequence[str]) -> list[CachedArtifact]:
-    """Select stages by the beginnings of their keys; all stages if there are none.
-
-    Raises:
-        UsageError: no key, or several keys, begin with a text.
-    """
-    for start in keys:
-        matches = {stage.key for stage in stages if stage.key.startswith(start)}
-        if len(matches) != 1:
-            raise UsageError(
-                f"{len(matches) or 'no'} stages begin with '{start}'; "
-                "`longsumbench cache list` lists them"
-            )
-    return [stage for stage in stages if not keys or stage.key.startswith(tuple(keys))]
-
-
 def list_kinds(root: Path, stages: Sequence[CachedArtifact]) -> str:
     """Return the table of the kinds of stages, with a row for all if there are several kinds."""
     members: dict[str, list[CachedArtifact]] = {}
@@ -129,26 +112,18 @@ def _describe_inputs(folder: Path) -> str:
     return ", ".join(dict.fromkeys(_NAMES_IN_INPUTS.findall(inputs)))
 
 
-def outdated_artifacts(stages: Sequence[CachedArtifact], unused_for: float) -> list[CachedArtifact]:
-    """Return the stages that were not used for some seconds, and what was left over for a day."""
-    limits = {"finished": unused_for, _LEFT_OVER: min(unused_for, _DAY)}
-    outdated = []
-    for stage in stages:
-        # a stage that is being built has no limit
-        if time.time() - stage.last_used > limits.get(stage.state, math.inf):
-            outdated.append(stage)
-    return outdated
+def delete_outdated(
+    stages: Sequence[CachedArtifact], unused_for: float, dry_run: bool = False
+) -> str:
+    """Delete the stages that were not used for some seconds, and what was left over for a day; return a summary.
 
-
-def delete_artifacts(stages: Sequence[CachedArtifact], dry_run: bool = False) -> str:
-    """Delete stages, except those that are being built or were used since they were listed; return a summary.
-
-    A line is printed for each stage that is kept.
+    A stage that is being built, or was used since it was listed, stays.
     """
+    limits = {"finished": unused_for, _LEFT_OVER: min(unused_for, _DAY)}
     freed, deleted = 0, Counter[str]()
     for stage in stages:
-        if reason := _reason_to_keep(stage):
-            print_text(f"kept: {stage.kind} {stage.key}, {format_bytes(stage.size)}: {reason}")
+        unused = time.time() - stage.last_used
+        if unused <= limits.get(stage.state, math.inf) or _is_in_use(stage):
             continue
         if not dry_run:
             with exclusive_lock(stage.lock):
@@ -160,10 +135,9 @@ def delete_artifacts(stages: Sequence[CachedArtifact], dry_run: bool = False) ->
     return f"{'would free' if dry_run else 'freed'} {format_bytes(freed)}{parts and f' ({parts})'}"
 
 
-def _reason_to_keep(stage: CachedArtifact) -> str:
-    if builder := lock_holder(stage.lock):
-        return f"it is being built by {builder}"
+def _is_in_use(stage: CachedArtifact) -> bool:
+    if lock_holder(stage.lock) is not None:
+        return True
     with suppress(FileNotFoundError):  # another process deleted it
-        if stage.folder.stat().st_mtime > stage.last_used:
-            return "it was used meanwhile"
-    return ""
+        return stage.folder.stat().st_mtime > stage.last_used
+    return False

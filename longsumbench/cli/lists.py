@@ -2,7 +2,6 @@
 
 import re
 from argparse import Namespace
-from collections.abc import Sequence
 from pathlib import Path
 
 from longsumbench.cli.parser import RESULTS_DIR, Argument, Command, print_choices, results_of
@@ -11,7 +10,7 @@ from longsumbench.formatting import plain_table, print_text
 
 LISTED_KINDS = {
     "models": "systems, also those of other installed packages",
-    "datasets": "texts with a name, also your own (longsumbench dataset add)",
+    "datasets": "texts with a name, also your own (docs/get-started/own-texts.md)",
     "scales": "sizes of models, budgets and texts (scale=NAME)",
     "experiments": "settings that belong together (experiment=NAME)",
     "recipes": "settings of a model for a dataset (model/recipe=NAME)",
@@ -28,7 +27,7 @@ List the names that the command line accepts, with a line about each, or the run
 
   longsumbench list                             the kinds of names
   longsumbench list models                      the suite's models and those of other installed packages
-  longsumbench list datasets                    also your own (longsumbench dataset add)
+  longsumbench list datasets                    also your own
   longsumbench list recipes                     settings of a model for a dataset (model/recipe=NAME)
   longsumbench list settings trunc              every setting, its default and what it means
   longsumbench list runs                        all runs, the newest first
@@ -143,24 +142,21 @@ Show or delete the contents of the cache.
   longsumbench cache list                       each stage with its key
   longsumbench cache prune                      delete what was not used for 30 days
   longsumbench cache prune --unused-for 12h --dry-run
-  longsumbench cache prune 3f2a91               delete one stage, by the beginning of its key
-  longsumbench cache prune --all                delete everything
+  longsumbench cache prune --unused-for 0s      delete everything
 
 Runs share the stages in the cache: read corpora, tokenizers, units, labels, rankers, checkpoints. A run builds a
-deleted stage again when it needs it. Runs and tables do not change. prune keeps and reports a stage that is being
-built. What an interrupted or killed process left over can be continued by the same command; prune deletes it after a
-day.
-A run checks the sizes of the files it uses, and the content of what decides scores. A damaged stage is named, with the
-command that deletes it.
+deleted stage again when it needs it. Runs and tables do not change. prune keeps a stage that is being built. What an
+interrupted or killed process left over can be continued by the same command; prune deletes it after a day.
+A run checks the sizes of the files it uses, and the content of what decides scores. A damaged stage is named: delete
+its folder.
 The cache is the user's cache folder, or the folder in the environment variable LONGSUMBENCH_CACHE
 (docs/how-to/cache.md). Its file requests.sqlite has the answers of language models' servers; prune leaves it.
 """
 
 
 _CACHE_ARGUMENTS = (
-    Argument("words", "beginnings of stages' keys", "[list|prune] [KEY]", nargs="*"),
-    Argument("--unused-for", "prune: 30d (default), 12h, 2w", "TIME"),
-    Argument("--all", "prune: delete everything"),
+    Argument("action", "list or prune", "ACTION", nargs="?", choices=("list", "prune")),
+    Argument("--unused-for", "prune: 30d (default), 12h, 2w; 0s: everything", "TIME"),
     Argument("--dry-run", "prune: print what would be deleted"),
 )
 
@@ -169,34 +165,17 @@ def _execute_cache(options: Namespace) -> None:
     from longsumbench.cache import prune
     from longsumbench.cache.artifacts import cache_folder
 
-    action, *keys = options.words or ["kinds"]
-    if action not in ("kinds", "list", "prune"):
-        raise UsageError(f"longsumbench cache {action}: write list or prune before the key")
-    # Without a word: the kinds of stages
     root = cache_folder()
-    if action == "prune":
-        _check_selection(options, keys)
-        stages = prune.select_artifacts(prune.artifacts_in(root), keys)
-        if not (options.all or keys):
-            span = _parse_time("--unused-for", options.unused_for or "30d")
-            stages = prune.outdated_artifacts(stages, span)
-        print_text(prune.delete_artifacts(stages, options.dry_run))
-        return
-    for flag in ("--all", "--unused-for", "--dry-run"):
-        if vars(options)[flag.strip("-").replace("-", "_")]:
-            raise UsageError(f"{flag} needs `longsumbench cache prune`")
-    stages = prune.select_artifacts(prune.artifacts_in(root), keys)
-    is_list = action == "list"
-    print_text(prune.list_artifacts(root, stages) if is_list else prune.list_kinds(root, stages))
-
-
-def _check_selection(options: Namespace, keys: Sequence[str]) -> None:
-    """Raise UsageError if several arguments select what to delete."""
-    selections = {"KEY": keys, "--all": options.all, "--unused-for": options.unused_for}
-    names = [name for name, value in selections.items() if value]
-    if len(names) > 1:
-        names_text = " and ".join(names)
-        raise UsageError(f"{names_text} cannot be combined: each selects what to delete")
+    stages = prune.artifacts_in(root)
+    if options.action == "prune":
+        span = _parse_time("--unused-for", options.unused_for or "30d")
+        print_text(prune.delete_outdated(stages, span, options.dry_run))
+    elif options.unused_for or options.dry_run:
+        raise UsageError("--unused-for and --dry-run need `longsumbench cache prune`")
+    elif options.action == "list":
+        print_text(prune.list_artifacts(root, stages))
+    else:
+        print_text(prune.list_kinds(root, stages))
 
 
 def _parse_time(flag: str, text: str) -> float:

@@ -14,10 +14,9 @@ from longsumbench import __version__
 from longsumbench.cli.parser import Command, Parser, check_blanks
 from longsumbench.core.registry import Registry
 from longsumbench.errors import INTERRUPTED, BrokenPlugin, PointsFailed, UsageError, did_you_mean
-from longsumbench.formatting import escape_line, escape_lines
+from longsumbench.formatting import escape_line, escape_lines, redact
 from longsumbench.interrupts import sigterm_as_interrupt
 from longsumbench.progress import log_level
-from longsumbench.redaction import redact
 
 _log = logging.getLogger(__name__)
 # In the order of the help: run, look at results, work with outputs, with texts, with other people; then plug-ins
@@ -38,7 +37,6 @@ commands = Registry(
             "agreement": "longsumbench.cli.outputs:agreement_command",
             "inspect": "longsumbench.cli.finished_runs:inspect_command",
             "stats": "longsumbench.cli.texts:stats_command",
-            "dataset": "longsumbench.cli.texts:dataset_command",
             "runs": "longsumbench.cli.finished_runs:runs_command",
             "merge": "longsumbench.cli.exchange:merge_command",
             "verify": "longsumbench.cli.exchange:verify_command",
@@ -54,6 +52,11 @@ commands = Registry(
 _FREE_WORDS = ("overrides", "inputs", "texts", "runs", "words", "filters")
 # Flags before or after a command
 _LEVELS = {"-q": "WARNING", "--quiet": "WARNING", "-v": "DEBUG", "--verbose": "DEBUG"}
+# Words of removed commands and flags → what to do instead
+_REMOVED = {
+    "dataset": "write dataset.name=NAME dataset.path=PATH (docs/get-started/own-texts.md)",
+    "cache --all": "write --unused-for 0s",
+}
 _OVERVIEW = """\
 Compare long-input summarizers on the same documents, with the same ROUGE, under the same budget.
 
@@ -73,7 +76,6 @@ Compare long-input summarizers on the same documents, with the same ROUGE, under
   longsumbench analyze fusion dataset=aclsum     distance of joined sentences
   longsumbench export --format eee              results for other tools
   longsumbench push RUN me/my-model             share a trained system on the hub
-  longsumbench dataset add mine my_texts        give your own texts a name
   longsumbench list models                      list the available models
   longsumbench list runs                        list the runs, the newest first
   longsumbench runs pack                        finished runs in one file a dataset
@@ -138,6 +140,10 @@ def parse_words(words: Sequence[str]) -> Namespace:
         UsageError: the command is missing, a word is neither a flag of the command nor an override, or a blank
             divides a list of values.
     """
+    for removed, advice in _REMOVED.items():
+        command, *flags = removed.split()
+        if words[:1] == [command] and {*flags} <= {*words}:
+            raise UsageError(f"longsumbench {removed} was removed: {advice}")
     # Blanks first: argparse would complain about another word.
     check_blanks(words)
     options, extra = parser().parse_known_args(words or ["--help"])

@@ -20,10 +20,9 @@ from longsumbench.core.terminal_text import remove_control_codes
 from longsumbench.corpora.reading.load import Texts, load_texts
 from longsumbench.errors import DataError, UsageError
 from longsumbench.files import digest, hash_regular
-from longsumbench.formatting import format_count
+from longsumbench.formatting import format_count, redact
 from longsumbench.metrics.evaluate import RawText
 from longsumbench.outputs.files import first_ids, given_outputs, read_outputs
-from longsumbench.redaction import redact
 from longsumbench.runs.overrides import format_overrides
 from longsumbench.runs.pipeline import run_point, score_baselines
 from longsumbench.runs.plan import Point, plan

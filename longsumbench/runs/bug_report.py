@@ -8,7 +8,7 @@ import traceback
 from longsumbench.cache.artifacts import cache_folder
 from longsumbench.core import registry
 from longsumbench.errors import BrokenPlugin, Bug, SuiteError, as_suite_error
-from longsumbench.redaction import redact
+from longsumbench.formatting import redact
 
 
 def as_reported_error(error: Exception) -> SuiteError:

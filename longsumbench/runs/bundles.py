@@ -17,7 +17,13 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-from longsumbench.cache.artifacts import clear_partial, find_damage, hash_of_file, user_cache
+from longsumbench.cache.artifacts import (
+    REPAIR,
+    clear_partial,
+    find_damage,
+    hash_of_file,
+    user_cache,
+)
 from longsumbench.errors import DataError, shorten_path
 from longsumbench.files import digest, hash_regular, replaced_file, write_atomically
 from longsumbench.formatting import format_bytes
@@ -112,10 +118,7 @@ def unpack_bundle(bundle: Path) -> Path:
     inputs = {"name": bundle.name, "sha256": sha256}
     folder = user_cache().get("runs", inputs, partial(_extract_files, bundle))
     if problems := find_damage(folder, in_full=True):
-        advice = (
-            f"remove it by `longsumbench cache prune {folder.name}` and run the same command again"
-        )
-        raise DataError(f"this copy of packed runs is damaged ({problems[0]}); {advice}", folder)
+        raise DataError(f"this copy of packed runs is damaged ({problems[0]}); {REPAIR}", folder)
     return folder
 
 

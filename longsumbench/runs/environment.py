@@ -15,7 +15,7 @@ from pathlib import Path
 
 import longsumbench
 from longsumbench.files import write_atomically
-from longsumbench.redaction import redact
+from longsumbench.formatting import redact
 
 _RECORDED_PACKAGES = (
     "torch",

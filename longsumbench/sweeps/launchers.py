@@ -14,10 +14,9 @@ import time
 import warnings
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import FIRST_COMPLETED, BrokenExecutor, Future, wait
-from contextlib import redirect_stderr
+from contextlib import redirect_stderr, suppress
 from dataclasses import dataclass, field
 from importlib.util import find_spec
-from itertools import islice
 from typing import Any
 
 import hydra
@@ -29,7 +28,7 @@ from omegaconf import OmegaConf
 from longsumbench.errors import EnvironmentProblem, UsageError
 from longsumbench.runs.compose import hydra_session, search_path
 from longsumbench.runs.overrides import first_error_line
-from longsumbench.sweeps.state import ENDED, RUNNING, PointState
+from longsumbench.sweeps.state import ENDED, PointState
 from longsumbench.sweeps.worker import PointTask
 
 _log = logging.getLogger(__name__)
@@ -95,13 +94,12 @@ class Engine:
                 died.append(task)
             else:
                 yield task, state
-        if self.on_cluster:
-            retries = [died] if died else []
-        else:
-            retries = [[task] for task in died]
-        for tasks_together in retries:
-            for task, state in launch(tasks_together, settings):
-                yield task, state or task.fail(_DIED)
+        if not died:
+            return
+        if not self.on_cluster:
+            settings = {**settings, "n_jobs": 1}
+        for task, state in launch(died, settings):
+            yield task, state or task.fail(_DIED)
 
 
 def choose_engine(words: Sequence[str], sweep: bool, config_dir: str | None = None) -> Engine:
@@ -145,7 +143,7 @@ def choose_engine(words: Sequence[str], sweep: bool, config_dir: str | None = No
 
 
 def _run_in_processes(tasks: Sequence[PointTask], settings: dict[str, Any]) -> _Ended:
-    """Run points in joblib's processes. If one dies, joblib ends the others: the points that ran have no state."""
+    """Run points in joblib's processes, each a pool of one: if it dies, joblib ends all processes of its pool."""
     from joblib import cpu_count, effective_n_jobs  # type: ignore[import-untyped]
     from joblib.externals.loky import ProcessPoolExecutor  # type: ignore[import-untyped]
 
@@ -157,37 +155,28 @@ def _run_in_processes(tasks: Sequence[PointTask], settings: dict[str, Any]) -> _
         ) from error
     threads = str(max(1, cpu_count() // n_jobs))
     env = {name: os.environ.get(name, threads) for name in ("OMP_NUM_THREADS", "MKL_NUM_THREADS")}
-    open_tasks = {task.number: task for task in tasks}
-    _log.info(f"starting processes: {min(n_jobs, len(tasks))}; each loads the libraries first")
-    warnings.filterwarnings(
-        "ignore", "A worker stopped while", UserWarning
-    )  # joblib renews workers that have grown
-    while open_tasks:
-        size = min(n_jobs, len(open_tasks))
-        pool = ProcessPoolExecutor(
-            size, timeout=10, env=env, initializer=_end_with, initargs=(os.getpid(),)
-        )
-        try:
-            waiting, running = iter([*open_tasks]), dict[Future[PointState], int]()
-            # A pool that is interrupted while it holds more tasks than processes prints an error.
-            while open_tasks:
-                for number in islice(waiting, size - len(running)):
-                    running[pool.submit(open_tasks[number])] = number
-                for future in wait(running, return_when=FIRST_COMPLETED).done:
+    num_processes = min(n_jobs, len(tasks))
+    _log.info(f"starting processes: {num_processes}; each loads the libraries first")
+    # joblib renews workers that have grown
+    warnings.filterwarnings("ignore", "A worker stopped while", UserWarning)
+    end_with = {"initializer": _end_with, "initargs": (os.getpid(),)}
+    waiting, idle = list(tasks), list[Any]()
+    running: dict[Future[PointState], tuple[Any, PointTask]] = {}
+    try:
+        while waiting or running:
+            while waiting and len(running) < num_processes:
+                pool = idle.pop() if idle else ProcessPoolExecutor(1, env=env, **end_with)
+                task = waiting.pop(0)
+                running[pool.submit(task)] = pool, task
+            for future in wait(running, return_when=FIRST_COMPLETED).done:
+                pool, task = running.pop(future)
+                state = None
+                with suppress(BrokenExecutor):
                     state = future.result()
-                    yield open_tasks.pop(running.pop(future)), state
-            pool.shutdown()
-        except BrokenExecutor:
-            died = []
-            for task in open_tasks.values():
-                if task.sweep.state(task.number).state == RUNNING:
-                    died.append(task)
-            if not died:
-                problem = "hydra/launcher=joblib gave up: a process died before its run began"
-                raise EnvironmentProblem(problem) from None
-            for task in died:
-                yield open_tasks.pop(task.number), None
-        finally:
+                    idle.append(pool)
+                yield task, state
+    finally:
+        for pool in [*idle, *(pool for pool, _ in running.values())]:
             pool.shutdown(kill_workers=True)
 
 
@@ -242,14 +231,14 @@ def _run_on_cluster(tasks: Sequence[PointTask], settings: dict[str, Any]) -> _En
 def search_settings(
     settings: Mapping[str, Any],
     ranges: Sequence[str],
-    score_of: Callable[[list[str]], float | None],
+    run_trial: Callable[[list[str]], float | None],
 ) -> None:
     """Let Optuna ask for points, by the scores of the points before.
 
     Args:
         settings: those of conf/hydra/sweeper/optuna.yaml.
         ranges: overrides with several values or a range ("model.length=choice(3,4)").
-        score_of: runs a point, given the overrides that Optuna chose; returns None if it failed.
+        run_trial: runs a point, given the overrides that Optuna chose; returns None if it failed.
 
     Raises:
         UsageError: a range or a setting of the search is invalid.
@@ -272,7 +261,7 @@ def search_settings(
         ) from error
     for _ in trials:
         trial = study.ask(distributions)
-        score = score_of([f"{key}={value}" for key, value in trial.params.items()])
+        score = run_trial([f"{key}={value}" for key, value in trial.params.items()])
         study.tell(trial, score, optuna.trial.TrialState.FAIL if score is None else None)
 
 

@@ -1,10 +1,13 @@
 """The files of a sweep: its points and their states.
 
-results/sweeps/<id>/sweep.json            the command, the launcher, the host
-sweep.lock            held by the process that runs the sweep
-points/<number>.json  the name and the state of a point
-points/<number>.log   its output in a separate process
-points/<number>.lock  held by the process that works on it, which writes its state
+    results/sweeps/<id>/
+        sweep.json            the command, the launcher, the host
+        sweep.lock            held by the process that runs the sweep
+        points/<number>.json  the name and the state of a point
+        points/<number>.log   its output in a separate process
+        points/<number>.lock  held by the process that works on it, which writes its state
+
+Locks end with their processes: a point that is "running" without a lock is waiting.
 """
 
 import json
@@ -127,7 +130,6 @@ class Sweep:
 
     def write_state(self, number: int, state: PointState) -> None:
         """Write the state of a point. A full disk is no error: a state is not a result."""
-        # A state is no result.
         with suppress(OSError):
             write_atomically(
                 self.file(number, "json"), json.dumps(asdict(state), ensure_ascii=False) + "\n"

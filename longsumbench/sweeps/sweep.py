@@ -108,7 +108,7 @@ class Launch:
                 "the search goes by the test split; to choose settings, use dataset.split=validation"
             )
 
-        def score_of(overrides: list[str]) -> float | None:
+        def run_trial(overrides: list[str]) -> float | None:
             try:
                 (point,) = plan([*self.words, *overrides], config_dir=self.config_dir)
             except SuiteError as error:
@@ -119,7 +119,7 @@ class Launch:
             self._run_points(self.points[-1:], sweep)
             return self.states[point.identity].score
 
-        search_settings(self.engine.settings["sweeper"], self.swept, score_of)
+        search_settings(self.engine.settings["sweeper"], self.swept, run_trial)
         if errors and not self.states:
             raise errors[0]
 

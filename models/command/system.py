@@ -1,6 +1,6 @@
 """CommandSystem: any program summarizes; FunctionSystem: a function of this process does.
 
-    Example --render_text-->  text, or JSON  --Program.write, or the function-->  Output  -->  Summary
+    Example --format_text-->  text, or JSON  --Program.write, or the function-->  Output  -->  Summary
 
 `ForeignSystem.summarize` is the door: it goes through the outputs, in the order of the examples.
 """
@@ -63,7 +63,7 @@ class ForeignSystem(System):
             if output.problem:
                 failed.append((example.id, output.problem))
             counts = {"seconds": output.seconds, "failed": int(output.problem is not None)}
-            read = None if decoding.keep_inputs == "none" else self.render_text(example)
+            read = None if decoding.keep_inputs == "none" else self.format_text(example)
             if not failed or decoding.failed != "stop":
                 yield Summary(example.id, text, counts=counts, read=read)
         report_failed(failed, decoding.failed)
@@ -89,7 +89,7 @@ class ForeignSystem(System):
             self._finished.put(example.id, self.config.name, json.dumps(output))
         return output
 
-    def render_text(self, example: Example) -> str:
+    def format_text(self, example: Example) -> str:
         """Return what is summarized: title, names of sections and paragraphs, with blank lines between them."""
         blocks = [example.title or ""]
         for section in example.sections():
@@ -132,10 +132,10 @@ class CommandSystem(ForeignSystem):
             finally:
                 self._program.stopped.set()
 
-    def render_text(self, example: Example) -> str:
+    def format_text(self, example: Example) -> str:
         """Return the standard input of the program, or the content of {file}."""
         if self.config.input == "text":
-            return super().render_text(example)
+            return super().format_text(example)
         values = example.to_dict()
         visible_fields = {name: values[name] for name in _VISIBLE_FIELDS}
         return json.dumps(visible_fields, ensure_ascii=False) + "\n"
@@ -147,7 +147,7 @@ class CommandSystem(ForeignSystem):
             DataError: a file of the program was changed since the run began; the output is not stored.
         """
         words = self.state.target_words or self.config.length
-        output = self._program.write(self.render_text(example), f"{words}")
+        output = self._program.write(self.format_text(example), f"{words}")
         check_program_files(self.config.program["program_files"])
         return output
 
@@ -174,7 +174,7 @@ class FunctionSystem(ForeignSystem):
         try:
             # It may change the working folder, in which results have their place
             with time_limit(config.timeout_seconds / 60, problem=_LateError()), chdir(os.curdir):
-                summary = self._function(self.render_text(example), **arguments)
+                summary = self._function(self.format_text(example), **arguments)
         except _LateError:
             problem = (
                 f"was not done after {config.timeout_seconds:g} seconds (model.timeout_seconds)"

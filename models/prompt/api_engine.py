@@ -20,7 +20,7 @@ import re
 import weakref
 from collections.abc import Iterator, Sequence
 from contextlib import suppress
-from functools import cached_property, partial
+from functools import cached_property
 from threading import Thread
 from typing import Any
 
@@ -30,13 +30,12 @@ from longsumbench.core import Answer, Decoding, Message, Request
 from longsumbench.core.answer_text import split_answer
 from longsumbench.errors import EnvironmentProblem, SuiteError, UsageError
 from longsumbench.files import BadFile, digest, parse_json
-from longsumbench.formatting import escape_line
+from longsumbench.formatting import escape_line, hide_key, redact, remove_keys
 from longsumbench.modeling.checkpoints import describe_error
 from longsumbench.modeling.tokenizer import load_tokenizer, tokenizer_identity
 from longsumbench.models.prompt.api_reply import FILTERED_REPLY, ModelList, Reply
 from longsumbench.models.prompt.chat import chat_ids, starts_thinking
 from longsumbench.models.prompt.config import PromptConfig
-from longsumbench.redaction import SHORTEST_KEY, hide_key, redact, remove_key
 
 _log = logging.getLogger(__name__)
 
@@ -103,8 +102,6 @@ class ApiEngine:
         self._config = config
         self._address = f"model.base_url={config.base_url}"
         self._has_key = bool(key)
-        # An answer may have a word that is a part of the key.
-        self._without_key = partial(remove_key, key=key, shortest=SHORTEST_KEY)
         self.tokenizer = None
         if config.tokenizer:
             self.tokenizer = load_tokenizer(config.tokenizer, of_system=False)
@@ -183,7 +180,7 @@ class ApiEngine:
             if stored is not None:
                 # With another model.thinking_end, a stored reply may have no text.
                 with suppress(_Fault):
-                    return self._parse_reply(self._without_key(stored))
+                    return self._parse_reply(remove_keys(stored))
             text = await self._ask(body)
             if isinstance(text, SuiteError):
                 return text
@@ -273,7 +270,7 @@ class ApiEngine:
             raise _Fault(describe_error(error)) from error
         self._reached = True
         text = content.decode("utf-8", "replace")
-        return response, self._without_key(text.lstrip("\ufeff"))
+        return response, remove_keys(text.lstrip("\ufeff"))
 
     def _parse_reply(self, text: str) -> Reply:
         """Parse the JSON of a reply, and check that it has an answer."""
@@ -305,7 +302,7 @@ class ApiEngine:
         choice = reply.choice
         prompt_tokens, output_tokens = self._count_tokens(request, reply)
         return Answer(
-            text="" if choice.is_refused else self._without_key(choice.text),
+            text="" if choice.is_refused else remove_keys(choice.text),
             complete=not choice.is_cut,
             refused=choice.is_refused,
             prompt_tokens=prompt_tokens,

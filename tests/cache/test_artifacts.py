@@ -158,7 +158,7 @@ def test_a_stage_that_cannot_be_read(tmp_path: Path) -> None:
     with pytest.raises(DataError) as caught, reading_artifact(folder):
         raise KeyError("splits")
     assert str(caught.value).startswith(
-        f"{folder}: this finished corpus cannot be read (KeyError: 'splits'); remove it"
+        f"{folder}: this finished corpus cannot be read (KeyError: 'splits'); delete this"
     )
     shutil.rmtree(folder)
     with (

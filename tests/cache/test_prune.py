@@ -1,4 +1,4 @@
-"""`longsumbench cache`: it lists stages, deletes what is old or too much, and never what is being built."""
+"""`longsumbench cache`: it lists stages, deletes what was not used for long, and never what is being built."""
 
 import os
 import re
@@ -7,12 +7,11 @@ import time
 from pathlib import Path
 
 import pytest
-from support.commands import Command
 from support.processes import next_line, start_python
 from support.waiting import PATIENCE
 
 from longsumbench.cache.artifacts import ArtifactCache
-from longsumbench.cache.prune import artifacts_in, delete_artifacts
+from longsumbench.cache.prune import artifacts_in, delete_outdated
 from longsumbench.cli.main import main
 
 BUILDS = """
@@ -91,29 +90,19 @@ def test_what_was_not_used_for_long_is_deleted(
     assert kinds(root) == ["labels", "tokenizer", "units"]
     assert printed(capsys, "prune") == ["freed < 0.1 MB (1 labels)"]
     assert [path.name for path in (root / "labels").iterdir()] == ["notes.txt"]
-    printed(capsys, "prune", "--unused-for", "1h")
+    for span, freed in (("36.5h", "< 0.1 MB (1 units)"), ("5w", "0.0 MB")):
+        words = ("prune", "--dry-run", "--unused-for", span)
+        assert printed(capsys, *words) == [f"would free {freed}"]
+    printed(capsys, "prune", "--unused-for", "90s")
     assert kinds(root) == ["tokenizer"]
 
 
-def test_one_stage_or_all(root: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    """A stage is deleted by the beginning of its key; `--all` deletes the others. Open files stay readable."""
-    one, _ = make(root, "units", a=1), make(root, "labels")
-    with (one / "text").open() as opened:
-        assert printed(capsys, "prune", one.name[:10]) == ["freed < 0.1 MB (1 units)"]
-        assert opened.read() == "x" * 10
-    assert kinds(root) == ["labels"]
-    assert printed(capsys, "prune", "--all") == ["freed < 0.1 MB (1 labels)"]
-    assert not [path for path in root.rglob("*") if path.is_file()]
-
-
 def test_what_is_being_built_stays(root: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    """It is kept, and reported with its builder. What a killed builder left stays for a day: it can be continued."""
+    """It is kept. What a killed builder left stays for a day: it can be continued."""
     process = start_python(BUILDS, root, "checkpoint")
     next_line(process)
     assert f"being built by process {process.pid} on " in printed(capsys, "list")[-1]
-    kept, freed = printed(capsys, "prune", "--all")
-    assert f"it is being built by process {process.pid} on " in kept
-    assert freed == "freed 0.0 MB"
+    assert printed(capsys, "prune", "--unused-for", "0s") == ["freed 0.0 MB"]
     process.send_signal(signal.SIGKILL)
     process.communicate(timeout=PATIENCE)
     assert "left over" in printed(capsys, "list")[-1]
@@ -124,56 +113,31 @@ def test_what_is_being_built_stays(root: Path, capsys: pytest.CaptureFixture[str
     assert not list((root / "checkpoint").iterdir())
 
 
-def test_a_stage_that_is_used_meanwhile_stays(
-    root: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_a_stage_that_is_used_meanwhile_stays(root: Path) -> None:
     """A stage that a process asks for after it was listed as unused is kept."""
     make(root, "units", days_ago=40)
     listed = artifacts_in(root)
     folder = ArtifactCache(root).get("units", {}, lambda partial: pytest.fail("built again"))
-    assert delete_artifacts(listed) == "freed 0.0 MB"
-    assert capsys.readouterr().out.endswith(": it was used meanwhile\n")
+    assert delete_outdated(listed, 0) == "freed 0.0 MB"
     assert (folder / "text").is_file()
 
 
 @pytest.mark.parametrize(
     ("words", "message"),
     [
-        (["--dry-run"], "--dry-run needs `longsumbench cache prune`"),
-        (["list", "--all"], "--all needs `longsumbench cache prune`"),
-        (
-            ["prune", "--unused-for", "30"],
-            "--unused-for 30: write a number followed by s, m, h, w, d, as in 30d",
-        ),
-        (["prune", "--all", "--unused-for", "1d"], "--all and --unused-for cannot be combined"),
-        (["prune", "xyz"], "no stages begin with 'xyz'; `longsumbench cache list` lists them"),
-        (["prune", ""], "2 stages begin with ''"),
-        (["prun"], "longsumbench cache prun: write list or prune before the key"),
+        ("cache --dry-run", "--unused-for and --dry-run need `longsumbench cache prune`"),
+        ("cache prune --unused-for 30", "--unused-for 30: write a number followed by s, m, h, w"),
+        ("cache prune --all", "longsumbench cache --all was removed: write --unused-for 0s"),
+        ("dataset add mine texts", "longsumbench dataset was removed: write dataset.name=NAME"),
     ],
 )
 def test_a_wrong_word_is_one_line_and_deletes_nothing(
-    words: list[str], message: str, root: Path, run_command: Command
+    words: str, message: str, root: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """One line with exit code 2, and nothing is deleted."""
+    """One line with exit code 2 says what to do; so does a command that was removed."""
     make(root, "units")
-    make(root, "labels")
-    error = run_command(2, "cache", *words).err
+    assert main(words.split()) == 2
+    error = capsys.readouterr().err
     assert error.startswith(f"longsumbench: {message}")
     assert error.count("\n") == 1
-    assert kinds(root) == ["labels", "units"]
-
-
-def test_times_by_hand(root: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    """Times are parsed as worked out by hand."""
-    for days in (1, 20):
-        make(root, f"units{days}", 1_400_000, days_ago=days)
-    printed_lines = [
-        printed(capsys, "prune", "--dry-run", "--unused-for", span)[0]
-        for span in ("90s", "36.5h", "3w")
-    ]
-    freed = [
-        "would free 2.8 MB (1 units1, 1 units20)",
-        "would free 1.4 MB (1 units20)",
-        "would free 0.0 MB",
-    ]
-    assert printed_lines == freed
+    assert kinds(root) == ["units"]

@@ -163,7 +163,6 @@ def test_flags_stand_on_either_side_of_overrides(words: str) -> None:
         ),
         ("run dataset=tests", "dataset=tests is a path: write dataset=jsonl dataset.path=tests"),
         ("rnu", "unknown command 'rnu' (did you mean 'run'?)"),
-        ("dataset", "the following arguments are required: ACTION, NAME; ACTION: add or remove"),
         (
             "run -m model=lead, random",
             "a blank after ',' divides 'model=lead, random': write model=lead,random",

@@ -1,12 +1,27 @@
-"""The virtual GPU raises what CUDA raises; SEAL and PageSum run on it; launches and waits of systems are bounded."""
+"""The virtual GPU raises what CUDA raises; SEAL and PageSum run on it."""
 
 import subprocess
 import sys
-from typing import Any
+from pathlib import Path
 
 import pytest
-from support import gpu_counts
 from support.paths import ROOT
+from support.toys import fit_tiny, tiny_recipe
+from support.virtual_gpu import VirtualGPU
+
+from longsumbench.modeling.training.trainer import _Training
+
+
+def test_a_batch_that_is_not_moved_is_found(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A fault of the suite raises."""
+    monkeypatch.setattr(_Training, "_moved", lambda self, batch: batch)
+    monkeypatch.setattr(
+        "support.toys.tiny_recipe", lambda **changes: tiny_recipe(**{**changes, "device": "cuda"})
+    )
+    with VirtualGPU(), pytest.raises(RuntimeError, match="same device"):
+        fit_tiny("ea", tmp_path)
 
 
 def test_seal_and_pagesum_run_on_it() -> None:
@@ -25,11 +40,3 @@ def test_seal_and_pagesum_run_on_it() -> None:
         [sys.executable, "-m", "pytest", *words], cwd=ROOT, capture_output=True, text=True
     )
     assert (done.returncode, done.stdout.split()[:1]) == (0, ["......"]), done.stdout
-
-
-@pytest.mark.parametrize("name", gpu_counts.counted_systems())
-def test_launches_and_waits_stay_within_their_bounds(name: str) -> None:
-    """A training step and a token need no more kernels and waits than support/gpu_counts.json says."""
-    counts: dict[str, Any] = dict(gpu_counts.count_system(**gpu_counts.counted_systems()[name]))
-    bounds = gpu_counts.bounds()[name]
-    assert {kind: min(count, bounds[kind]) for kind, count in counts.items()} == counts

@@ -198,7 +198,7 @@ def test_what_was_changed_after_packing_is_refused(
     if kind == "index":
         path.unlink()
     else:
-        run_command(0, "cache", "prune", copy.name)
+        shutil.rmtree(copy)
     assert problem not in run_command(0, "verify", "results").err
 
 

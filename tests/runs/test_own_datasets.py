@@ -5,17 +5,15 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from support.commands import Command
 from support.toys import write_jsonl
 
 import longsumbench
-from longsumbench.cli.main import main
 from longsumbench.core import DatasetSettings
 from longsumbench.core.catalogue import own_dataset_rows
 from longsumbench.errors import UsageError
 from longsumbench.leaderboards.table import read_table
 from longsumbench.runs.overrides import add_config_file
-from longsumbench.runs.plan import plan, plan_dataset
+from longsumbench.runs.plan import plan
 from longsumbench.runs.record import RunRecord
 from longsumbench.runs.results import Results
 from longsumbench.views.leaderboard import TableView
@@ -75,59 +73,6 @@ def test_a_name_is_the_name_of_a_folder(name: str) -> None:
     """A name of letters, digits, dots, - and _ that begins with a letter can be typed without quotes everywhere."""
     with pytest.raises(UsageError, match="cannot name a folder"):
         DatasetSettings(name, path="x")
-
-
-def test_added_texts_are_a_dataset(
-    tmp_path: Path,
-    own_config: Path,
-    run_command: Command,
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    """`dataset add` stores the settings with an absolute path, so that the name works anywhere until it is removed."""
-    toy = write_jsonl(tmp_path / "it's ${my}, toy")
-    monkeypatch.chdir(tmp_path)
-    output = run_command(0, "dataset", "add", "mine", toy.name, "dataset.limit=4").out
-    assert "mine: 4 train, 4 validation, 4 test examples, fingerprint" in output
-    assert str(own_config / "dataset" / "mine.yaml") in output
-    monkeypatch.chdir(own_config)
-    assert plan_dataset(["dataset=mine"]) == DatasetSettings("mine", str(toy), "jsonl", limit=4)
-    assert plan_dataset(["dataset=mine", "dataset.limit=2"]).limit == 2
-    assert (
-        f"own texts, 4 train, 4 validation, 4 test examples: {toy}"
-        in run_command(0, "list", "datasets").out
-    )
-    assert main(["dataset", "remove", "mine"]) == 0
-    assert not (own_config / "dataset" / "mine.yaml").exists()
-    with pytest.raises(UsageError, match="unknown dataset 'mine'"):
-        plan_dataset(["dataset=mine"])
-
-
-@pytest.mark.parametrize(
-    ("words", "message"),
-    [
-        ("add taken toy", "dataset 'taken' exists"),
-        ("add arxiv toy", "'arxiv' is a dataset of the suite or of a plug-in"),
-        ("add new toy model=lead", "'model=lead' is not a setting of a dataset"),
-        ("remove takn", "unknown dataset of your own 'takn' (did you mean 'taken'?)"),
-    ],
-)
-def test_what_cannot_be_added_or_removed(
-    words: str,
-    message: str,
-    toy: Path,
-    own_config: Path,
-    capsys: pytest.CaptureFixture[str],
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    """One line says what is wrong, and nothing is written."""
-    monkeypatch.chdir(toy.parent)
-    assert main(["dataset", "add", "taken", "toy"]) == 0
-    capsys.readouterr()
-    assert main(["dataset", *words.split()]) in (2, 3)
-    lines = capsys.readouterr().err.splitlines()
-    assert len(lines) == 1
-    assert message in lines[0]
-    assert [path.name for path in (own_config / "dataset").iterdir()] == ["taken.yaml"]
 
 
 @pytest.mark.parametrize(

@@ -9,6 +9,7 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import closing, contextmanager, suppress
 from dataclasses import dataclass, field
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from itertools import count
 from pathlib import Path
 from typing import Any
@@ -16,7 +17,6 @@ from typing import Any
 from longsumbench.core import Answer, Decoding, Request, build_settings
 from longsumbench.models.prompt.api_engine import ApiEngine
 from longsumbench.models.prompt.config import PromptConfig
-from support.serving import QuietHandler, serving
 
 Message = Mapping[str, str]
 PASSING_FAULTS = (
@@ -101,7 +101,8 @@ class ApiServer:
         }
 
 
-class _Handler(QuietHandler):
+class _Handler(BaseHTTPRequestHandler):
+    protocol_version = "HTTP/1.1"
     state: ApiServer
 
     def do_GET(self) -> None:
@@ -162,8 +163,15 @@ class _Handler(QuietHandler):
         kind = "text/html" if text.startswith("<") else "application/json"
         length = str(len(content) + missing)
         described = {"Content-Type": kind, "Content-Length": length, **(headers or {})}
-        self.send(status, content, described)
+        self.send_response(status)
+        for name, value in described.items():
+            self.send_header(name, value)
+        self.end_headers()
+        self.wfile.write(content)
         self.wfile.flush()
+
+    def log_message(self, format: str, *values: object) -> None:
+        """Say nothing."""
 
     def handle(self) -> None:
         with suppress(OSError, ValueError):  # the client is gone, or the connection was closed here
@@ -176,13 +184,20 @@ class _Handler(QuietHandler):
 
 @contextmanager
 def api_server(**settings: Any) -> Iterator[ApiServer]:
+    """Serve on loopback, in a thread; yield what the server answers and was sent."""
     state = ApiServer(**settings)
-    with serving(_Handler, state) as address:
-        state.base_url = f"{address}/v1"
+    handler = type("Handler", (_Handler,), {"state": state})
+    with ThreadingHTTPServer(("127.0.0.1", 0), handler) as server:
+        server.daemon_threads = True
+        thread = threading.Thread(target=lambda: server.serve_forever(0.01), daemon=True)
+        thread.start()
+        state.base_url = f"http://127.0.0.1:{server.server_port}/v1"
         try:
             yield state
         finally:
             state.released.set()
+            server.shutdown()
+            thread.join()
 
 
 def open_api(base_url: str, **settings: Any) -> ApiEngine:

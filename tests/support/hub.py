@@ -1,8 +1,5 @@
-"""A hub that offers one dataset, in place of Hugging Face's; and a server that stores models as the hub does."""
+"""A hub that offers one dataset, in place of Hugging Face's; and one that stores models."""
 
-import base64
-import hashlib
-import json
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
@@ -12,9 +9,12 @@ from typing import Any
 import datasets
 import huggingface_hub
 import pytest
+from huggingface_hub.errors import HFValidationError
+from huggingface_hub.utils import filter_repo_objects
 
 from longsumbench.corpora.reading import hub
-from support.serving import QuietHandler, serving
+from longsumbench.exchange import push
+from longsumbench.modeling import checkpoints
 
 
 def offer_on_hub(
@@ -39,123 +39,68 @@ def offer_on_hub(
     return asked
 
 
-def _digest(content: bytes) -> str:
-    return hashlib.sha256(content).hexdigest()[:40]
-
-
 @dataclass
 class ModelHub:
-    """A stand-in of the hub's server.
+    """A hub in memory, in place of the library's client.
 
     Attributes:
-        endpoint: its address.
+        snapshots: the folder of what was fetched.
         files: repository → path → content.
         private: repository → True if it was created as a private one.
-        keys: headers "Authorization" of all requests that change something.
-        refused: part of an address; such requests get HTTP 403.
+        refused: name of a method that the hub refuses.
         messages: of the commits.
     """
 
-    endpoint: str = ""
+    snapshots: Path
     files: dict[str, dict[str, bytes]] = field(default_factory=dict)
     private: dict[str, bool] = field(default_factory=dict)
-    keys: list[str | None] = field(default_factory=list)
-    refused: str = "nothing"
+    refused: str = ""
     messages: list[str] = field(default_factory=list)
+    endpoint: str = "https://hub"
 
-    def revision(self, repository: str) -> str:
-        """Return a commit that changes with the files."""
-        names = sorted((path, _digest(content)) for path, content in self.files[repository].items())
-        return _digest(json.dumps(names).encode())
-
-    def create(self, values: dict[str, Any]) -> dict[str, str]:
+    def create_repo(self, repository: str, private: bool | None, exist_ok: bool) -> None:
         """Create a repository, which may exist."""
-        repository = f"{values['organization']}/{values['name']}"
+        assert self.refused != "create_repo"
+        assert exist_ok or repository not in self.files
         self.files.setdefault(repository, {})
-        self.private[repository] = values.get("visibility") == "private" or bool(
-            values.get("private")
-        )
-        return {"url": f"{self.endpoint}/{repository}", "id": repository}
+        self.private[repository] = bool(private)
 
-    def commit(self, repository: str, lines: list[dict[str, Any]]) -> dict[str, str]:
-        """Store the files of a commit; none is so large that the library sends it apart."""
-        for line in lines:
-            if line["key"] == "header":
-                self.messages.append(line["value"]["summary"])
-            else:
-                assert (line["key"], line["value"]["encoding"]) == ("file", "base64"), line["key"]
-                self.files[repository][line["value"]["path"]] = base64.b64decode(
-                    line["value"]["content"]
-                )
-        oid = self.revision(repository)
-        return {"commitUrl": f"{self.endpoint}/{repository}/commit/{oid}", "commitOid": oid}
+    def upload_folder(self, repo_id: str, folder_path: Path, commit_message: str) -> None:
+        """Store the files of a commit."""
+        assert self.refused != "upload_folder"
+        self.messages.append(commit_message)
+        for path in folder_path.rglob("*"):
+            if path.is_file():
+                name = path.relative_to(folder_path).as_posix()
+                self.files[repo_id][name] = path.read_bytes()
 
-    def tree(self, repository: str) -> list[dict[str, Any]]:
-        """List the files of a repository."""
-        return [
-            {"type": "file", "path": path, "size": len(content), "oid": _digest(content)}
-            for path, content in self.files[repository].items()
-        ]
-
-
-class _Handler(QuietHandler):
-    state: ModelHub
-
-    def do_POST(self) -> None:
-        body = self.rfile.read(int(self.headers["content-length"] or 0))
-        self.state.keys.append(self.headers["authorization"])
-        path = self.path.partition("?")[0]
-        repository = "/".join(path.split("/")[3:5])
-        if self.state.refused in path:
-            self._send(403, {"error": "no write access"})
-        elif path == "/api/repos/create":
-            self._send(200, self.state.create(json.loads(body)))
-        elif "/preupload/" in path:
-            answer = {"uploadMode": "regular", "shouldIgnore": False, "oid": None}
-            paths = [file["path"] for file in json.loads(body)["files"]]
-            self._send(200, {"files": [{"path": path, **answer} for path in paths]})
-        elif "/commit/" in path:
-            self._send(
-                200, self.state.commit(repository, [json.loads(line) for line in body.splitlines()])
-            )
-        else:
-            self._send(200, {"errors": [], "warnings": []})  # checks the card
-
-    def do_HEAD(self) -> None:
-        self.do_GET()
-
-    def do_GET(self) -> None:
-        parts = self.path.partition("?")[0].strip("/").split("/")
-        repository = "/".join(parts[2:4] if parts[0] == "api" else parts[:2])
-        files = self.state.files.get(repository)
-        if files is None:
-            self._send(404, {"error": "Repository not found"}, {"X-Error-Code": "RepoNotFound"})
-        elif parts[0] != "api":
-            content, revision = files["/".join(parts[4:])], self.state.revision(repository)
-            self._send(200, content, {"ETag": f'"{_digest(content)}"', "X-Repo-Commit": revision})
-        elif "tree" in parts:
-            self._send(200, self.state.tree(repository))
-        else:
-            names = [{"rfilename": path} for path in files]
-            self._send(
-                200, {"id": repository, "sha": self.state.revision(repository), "siblings": names}
-            )
-
-    def _send(self, status: int, value: Any, headers: dict[str, str] | None = None) -> None:
-        content = value if isinstance(value, bytes) else json.dumps(value).encode()
-        self.send(status, content, {"Content-Length": str(len(content)), **(headers or {})})
+    def snapshot_download(
+        self,
+        name: str,
+        allow_patterns: list[str],
+        ignore_patterns: str | None = None,
+        **_: Any,
+    ) -> str:
+        """Fetch files into a local folder, and return it."""
+        if name not in self.files:
+            raise HFValidationError(name)
+        for path in filter_repo_objects(
+            self.files[name], allow_patterns=allow_patterns, ignore_patterns=ignore_patterns
+        ):
+            copy = self.snapshots / name / path
+            copy.parent.mkdir(parents=True, exist_ok=True)
+            copy.write_bytes(self.files[name][path])
+        return str(self.snapshots / name)
 
 
 @contextmanager
 def model_hub(folder: Path) -> Iterator[ModelHub]:
-    """Serve an empty hub, and let the library use it, with a token and a cache below a folder."""
-    state = ModelHub()
-    with serving(_Handler, state) as address, pytest.MonkeyPatch.context() as patch:
-        state.endpoint = address
-        constants = huggingface_hub.constants
-        patch.setattr(constants, "ENDPOINT", address)
-        template = "/{repo_id}/resolve/{revision}/{filename}"
-        patch.setattr(constants, "HUGGINGFACE_CO_URL_TEMPLATE", address + template)
-        patch.setattr(constants, "HF_HUB_CACHE", str(folder / "hub"))
+    """Put an empty hub in place of the library's client, with a token and a cache below a folder."""
+    state = ModelHub(folder / "hub")
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(huggingface_hub, "HfApi", lambda: state)
+        patch.setattr(huggingface_hub, "snapshot_download", state.snapshot_download)
         patch.setenv("HF_TOKEN", "a token for tests")
+        for user in (checkpoints, push):
+            patch.setattr(user, "unreachable", lambda: None)
         yield state

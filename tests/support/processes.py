@@ -199,8 +199,6 @@ def serve_requests(descriptor: int) -> dict[str, Any]:
             table.load(name)
     gc.freeze()  # else a collection in a copy would write to, and so copy, all of its memory
     signal.signal(signal.SIGCHLD, signal.SIG_IGN)  # nobody asks how reporters end
-    # A shell lets SIGINT be ignored in its background; then Ctrl-C would end none of the copies.
-    signal.signal(signal.SIGINT, signal.default_int_handler)
     requests = socket.socket(fileno=descriptor)
     while True:
         text, descriptors, _, _ = socket.recv_fds(requests, _LONGEST_REQUEST, 4)

@@ -8,8 +8,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from longsumbench.cache.locks import lock_holder
-from longsumbench.sweeps.state import render_status, sweeps_in
+from longsumbench.sweeps.state import render_status
 from support.json_files import read_json
 from support.processes import ForkedProcess, start_command
 from support.toys import TINY
@@ -62,26 +61,6 @@ class Swept:
         assert process.returncode == code, said
         return said
 
-    def traces(self) -> int:
-        """Count the files and the predictions of its points so far: both grow while it works."""
-        traces = 0
-        for root in (self.results / "runs", self.cache):
-            for _, folders, files in os.walk(root):
-                traces += len(folders) + len(files)
-        for path in self.results.glob("runs/*/*/*/predictions*.jsonl"):
-            traces += path.read_bytes().count(b"\n")
-        return traces
-
-    def workers(self) -> list[int]:
-        """Return the processes that work on its points right now, each in one of its own."""
-        pids = []
-        for sweep in sweeps_in(self.results):
-            for lock in sweep.root.glob("points/*.lock"):
-                holder = lock_holder(lock)
-                if holder is not None and holder.pid:
-                    pids.append(holder.pid)
-        return pids
-
     def left_behind(self) -> list[int]:
         """Return the processes that still live, its own and theirs."""
         mark = f"LONGSUMBENCH_CACHE={self.cache}".encode()
@@ -132,11 +111,3 @@ def bytes_of(path: Path) -> bytes:
         return path.read_bytes()
     except OSError:
         return b""
-
-
-def assert_same(sweep: Swept, undisturbed: Swept) -> None:
-    """Check that a sweep came to what an undisturbed one came to, and left nothing behind."""
-    assert sweep.records() == undisturbed.records()
-    assert sweep.predictions() == undisturbed.predictions()
-    assert [path for path in sweep.results.parent.rglob("*") if ".partial" in path.name] == []
-    assert ": ended\n" in sweep.status()

@@ -2,7 +2,6 @@
 
 import random
 import re
-import signal
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -223,11 +222,6 @@ def tiny_overrides(folder: Path, steps: int = 6) -> list[str]:
     ]
     groups = ["model=trunc", "scale=tiny", "dataset=jsonl"]
     return [*groups, f"dataset.path={folder}", "score.resamples=100", *train, *model]
-
-
-def heed_interrupts() -> None:
-    """Undo what a shell does to processes it starts in the background: they would ignore Ctrl-C."""
-    signal.signal(signal.SIGINT, signal.SIG_DFL)
 
 
 def told_in(error: str) -> list[str]:

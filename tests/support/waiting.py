@@ -4,7 +4,7 @@ import time
 from collections.abc import Callable
 from typing import Any, Protocol
 
-PATIENCE = 3600.0  # seconds until a test gives up on another process
+PATIENCE = 900.0  # seconds until a test gives up on another process
 
 
 class Process(Protocol):

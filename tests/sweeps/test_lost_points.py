@@ -1,12 +1,14 @@
-"""Points that end their process, or never end, next to others that must not suffer, in joblib's processes."""
+"""Sweeps in joblib's processes that are killed; and points that end their process, or never end, next to others."""
 
 import re
+import signal
 from pathlib import Path
 
 import pytest
 from support.packages import install_package
-from support.sweeping import JOBLIB, Swept
+from support.sweeping import JOBLIB, POINTS, Swept
 from support.toys import write_jsonl
+from support.waiting import wait_until
 
 from longsumbench.sweeps.state import DONE, FAILED, PointState, sweeps_in
 
@@ -101,3 +103,22 @@ def test_points_that_hang_cost_the_others_nothing(lost: Path, tmp_path: Path) ->
     (folder,) = sweeps_in(sweep.results)
     assert "Timeout (0:00:04)!" in folder.file(3, "log").read_text()
     assert "2 of 3 runs failed, the others are kept" in said
+
+
+def test_a_killed_sweep_continues(tmp_path: Path) -> None:
+    """The same command ends with the runs of a sweep that nobody disturbed, and nothing is left behind."""
+    texts = write_jsonl(tmp_path / "texts", train=24, validation=6, test=12)
+    undisturbed = Swept(texts, tmp_path / "undisturbed", POINTS)
+    undisturbed.finish()
+    sweep = Swept(texts, tmp_path / "killed", (*POINTS, *JOBLIB))
+    process = sweep.start()
+    wait_until(lambda: len(sweep.finished()) >= 2, process)
+    process.send_signal(signal.SIGKILL)
+    assert process.wait() == -signal.SIGKILL
+    assert ": interrupted; the same command continues it\n" in sweep.status()
+    sweep.finish()
+    assert ": ended\n" in sweep.status()
+    assert sweep.records() == undisturbed.records()
+    assert sweep.predictions() == undisturbed.predictions()
+    assert not [path for path in sweep.cache.rglob("*") if ".partial" in path.name]
+    wait_until(lambda: not sweep.left_behind())

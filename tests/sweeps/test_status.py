@@ -1,13 +1,11 @@
 """The progress of a sweep, read from its files alone."""
 
 import os
-import signal
 import time
 from dataclasses import replace
 from pathlib import Path
 
 import pytest
-from support.processes import next_line, start_python
 from support.waiting import wait_until
 
 from longsumbench.cache.locks import exclusive_lock
@@ -43,19 +41,10 @@ def sweep(tmp_path: Path) -> Sweep:
 
 def test_a_point_whose_process_was_killed_is_waiting(sweep: Sweep, tmp_path: Path) -> None:
     """A state says "running" after its process was killed; the lock of the point ended with that process."""
-    code = (
-        "import time\nfrom pathlib import Path\nfrom longsumbench.cache.locks import exclusive_lock\n"
-        "from longsumbench.sweeps.state import *\n"
-        f"sweep = Sweep(Path({str(sweep.root)!r}))\n"
-        "with exclusive_lock(sweep.file(2, 'lock')):\n"
-        "    sweep.write_state(2, PointState('seed=2', RUNNING, started=time.time(), process='node7 11'))\n"
-        "    print('ready', flush=True)\n    time.sleep(3600)\n"
-    )
-    process = start_python(code)
-    assert next_line(process) == "ready"
-    assert [state.state for state in sweep.present_states()] == [WAITING, RUNNING, WAITING]
-    process.send_signal(signal.SIGKILL)
-    process.wait()
+    running = PointState("seed=2", RUNNING, started=time.time(), process="node7 11")
+    with exclusive_lock(sweep.file(2, "lock")):
+        sweep.write_state(2, running)
+        assert [state.state for state in sweep.present_states()] == [WAITING, RUNNING, WAITING]
     assert [state.state for state in sweep.present_states()] == [WAITING] * 3
     assert "its process ended (node7 11)" in render_status(tmp_path, "abcd")
 

@@ -1,6 +1,5 @@
 """Sweeps: what a command makes of its points, here and in other processes."""
 
-import os
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -9,14 +8,11 @@ import pandas as pd
 import pytest
 from support.commands import Command
 from support.json_files import read_json
-from support.processes import start_command
 from support.sweeping import JOBLIB, untrained
 from support.toys import tiny_overrides, write_jsonl
-from support.waiting import wait_until
 
-from longsumbench.cache.locks import exclusive_lock
 from longsumbench.cli.main import main
-from longsumbench.errors import EnvironmentProblem, UsageError
+from longsumbench.errors import UsageError
 from longsumbench.sweeps.launchers import choose_engine
 from longsumbench.sweeps.run import plan_launch
 from longsumbench.sweeps.state import sweeps_in
@@ -102,17 +98,6 @@ def test_a_sweep_draws_its_own_runs(words: list[str], tmp_path: Path) -> None:
     assert 1 not in list(pd.read_csv(drawn)["n"][:4])
 
 
-def test_a_second_process_waits_for_the_first(words: list[str], log_lines: list[str]) -> None:
-    """Two processes that run one sweep take turns; the second one says for whom it waits."""
-    launch = started([*words, "model=lead", "model.length=3,5"])
-    (sweep,) = sweeps_in(Path(launch.points[0].config.results_dir))
-    holder = f"waiting for the process that runs this sweep: process {os.getpid()} on "
-    with exclusive_lock(sweep.lock):
-        process = start_command("run", "-m", *words, "model=lead", "model.length=3,5")
-        wait_until(lambda: holder in process.stderr.read(), process)
-    assert "2 runs: 0 done, 2 found finished" in process.communicate()[1]
-
-
 def test_joblib_gives_what_one_process_gives(
     toy: Path, tmp_path: Path, capfd: pytest.CaptureFixture[str]
 ) -> None:
@@ -171,18 +156,6 @@ def test_what_cannot_be_launched_is_one_line(
         ).err.splitlines()[-1]
     )
     assert not list(tmp_path.rglob("record.json"))
-
-
-@pytest.mark.parametrize(
-    ("word", "extra"), [("hydra/launcher=slurm_gpu", "slurm"), ("hydra/sweeper=optuna", "optuna")]
-)
-def test_what_is_not_installed_names_its_extra(
-    word: str, extra: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """The message has the command that installs the launcher or sweeper."""
-    monkeypatch.setattr("longsumbench.sweeps.launchers.find_spec", lambda name: None)
-    with pytest.raises(EnvironmentProblem, match=rf"pip install -e '\.\[{extra}\]'"):
-        choose_engine([word], sweep=True)
 
 
 def test_settings_of_a_launcher(tmp_path: Path) -> None:

@@ -12,7 +12,6 @@ from typing import Any
 
 import psutil
 import pytest
-from support.toys import heed_interrupts
 from support.waiting import PATIENCE
 
 from longsumbench.cache.artifacts import ArtifactCache
@@ -160,9 +159,7 @@ def test_processes_end_with_the_one_that_started_them(sent: signal.Signals, tmp_
     script.write_text(ENDLESS)
     pipes: dict[str, Any] = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE, "text": True}
     command = [sys.executable, str(script)]
-    with subprocess.Popen(
-        command, **pipes, start_new_session=True, preexec_fn=heed_interrupts
-    ) as running:
+    with subprocess.Popen(command, **pipes, start_new_session=True) as running:
         assert running.stdout is not None
         assert running.stderr is not None
         try:

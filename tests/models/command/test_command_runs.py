@@ -11,7 +11,7 @@ from support.api_server import stored_answers
 from support.commands import Command
 from support.json_files import write_rows
 from support.processes import is_alive, run_python, start_command
-from support.toys import toy_words, write_jsonl
+from support.toys import toy_words
 from support.waiting import wait_until
 
 import longsumbench
@@ -142,17 +142,12 @@ def test_a_program_that_is_edited_ends_its_run(tmp_path: Path, run_command: Comm
     assert len(log.read_text().splitlines()) == 9
 
 
-def test_programs_summarize_files_and_are_recommended(tmp_path: Path, run_command: Command) -> None:
-    """`summarize command` needs no training texts; `recommend --command` has a row for each program."""
+def test_a_program_summarizes_files(tmp_path: Path, run_command: Command) -> None:
+    """`summarize command` needs no training texts."""
     text = tmp_path / "text.txt"
     text.write_text("One two.\n\nThree.\n")
     settings = ("model.command=tail -n 1 {file}", f"results_dir={tmp_path}")
     assert run_command(0, "summarize", "command", settings[0], text).out == "Three.\n"
-    texts = write_jsonl(tmp_path / "toy")
-    programs = ("--command", "head -n 3 {file}", "--command", "sh -c 'cut -d, -f1'")
-    rest = ("train.max_steps=1", f"results_dir={tmp_path / 'results'}", "score.resamples=100")
-    output = run_command(0, "recommend", texts, *programs, *rest).out
-    assert "command=\"sh -c 'cut -d, -f1'\"" in output
 
 
 def first(text: str, query: str | None) -> str:

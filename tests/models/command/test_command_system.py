@@ -7,6 +7,7 @@ import re
 import subprocess
 import sys
 import time
+from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import replace
 from functools import partial
@@ -175,11 +176,19 @@ class Shorter:
         return f"{query} {self(text)}"
 
 
-def test_functions_of_any_kind_summarize() -> None:
-    """A function gets the text, and the query if it has a parameter of that name; objects and methods are called."""
-    assert summarized(lambda text: text[:4]) == "Long"
-    assert summarized(Shorter(2)) == "Long texts"
-    assert summarized(Shorter(1).ask) == "Why? Long"
+@pytest.mark.parametrize(
+    ("function", "summary"),
+    [
+        (lambda text: text[:4], "Long"),
+        (Shorter(2), "Long texts"),
+        (Shorter(1).ask, "Why? Long"),
+        (lambda text, sentences=5: str(sentences), "5"),
+        (lambda text, sentences=5, *, query: f"{query} {sentences}", "Why? 5"),
+    ],
+)
+def test_functions_of_any_kind_summarize(function: Callable[..., str], summary: str) -> None:
+    """One gets the text, and the query if it has a parameter of that name; objects and methods are called."""
+    assert summarized(function) == summary
 
 
 def test_a_function_that_fails_costs_its_example() -> None:
@@ -212,10 +221,8 @@ def test_a_function_has_the_limits_of_a_program() -> None:
     assert summarized(lambda text: "é" * 500, **limits) == "é" * 500
 
 
-def test_a_query_is_given_by_its_name_only() -> None:
-    """A second parameter with a default keeps it; parameters that nothing fills are refused before any text is read."""
-    assert summarized(lambda text, sentences=5: str(sentences)) == "5"
-    assert summarized(lambda text, sentences=5, *, query: f"{query} {sentences}") == "Why? 5"
+def test_parameters_that_nothing_fills_are_refused() -> None:
+    """A function that cannot be called with a text and a query is refused before any text is read."""
     for function in (lambda text, words: "", lambda query: "", lambda: ""):
         with pytest.raises(
             UsageError, match=r"cannot be called as .*\(text\), or with query=QUERY"
