@@ -18,7 +18,7 @@ from typing import Any
 from hydra.core.global_hydra import GlobalHydra
 from hydra.core.override_parser import overrides_parser, overrides_visitor
 from hydra.core.override_parser.overrides_parser import OverridesParser
-from hydra.core.override_parser.types import Quote, QuotedString
+from hydra.core.override_parser.types import Override, Quote, QuotedString
 from omegaconf import OmegaConf
 from omegaconf.errors import OmegaConfBaseException
 from yaml import YAMLError  # type: ignore[import-untyped] # not annotated
@@ -251,17 +251,21 @@ def as_hydra(word: str) -> str:
     return f"{key}={value}"
 
 
+def parse_overrides(words: Sequence[str]) -> list[Override]:
+    """Parse overrides in Hydra's form, in a session of Hydra."""
+    return OverridesParser.create(GlobalHydra.instance().config_loader()).parse_overrides(
+        list(words)
+    )
+
+
 def expand(overrides: Sequence[str], sweep: bool) -> Iterator[tuple[str, list[str]]]:
     """Yield the name and the overrides of every combination of the swept values.
 
     Raises:
         UsageError: there are several values without a sweep, or a range, which needs a sweeper.
     """
-    parsed = OverridesParser.create(GlobalHydra.instance().config_loader()).parse_overrides(
-        list(overrides)
-    )
     choices, swept_keys = [], set()
-    for word, override in zip(overrides, parsed, strict=True):
+    for word, override in zip(overrides, parse_overrides(overrides), strict=True):
         key, typed_word = override.get_key_element(), format_override(word)
         several = override.is_sweep_override()
         if several and not sweep:

@@ -108,7 +108,7 @@ def plan_launch(
     sweep: bool,
     config_dir: str | None,
     command: tuple[str, ...],
-    probe: bool = True,
+    check_access: bool = True,
 ) -> Launch:
     """Compose and check the points of a command line as `plan` does; of a search, the settings that its points share.
 
@@ -121,10 +121,10 @@ def plan_launch(
     settings = [word for word in words if word not in hydras]
     base, swept = split_sweep_overrides(settings, config_dir)
     if engine.sweeper == HERE:
-        points = plan(settings, sweep, config_dir, probe)
+        points = plan(settings, sweep, config_dir, check_access)
     else:
-        points = plan(base, False, config_dir, probe)
-    if probe and not engine.on_cluster:  # whose nodes may have GPUs
+        points = plan(base, False, config_dir, check_access)
+    if check_access and not engine.on_cluster:  # whose nodes may have GPUs
         check_scale(points)
     return Launch(points, command, sweep, engine, base, swept, config_dir)
 

@@ -133,7 +133,9 @@ def test_what_a_system_depends_on_decides(model: str, decided_by: set[str], toy:
     }
     assert {name for name, other in others.items() if run_id(other) != run_id(config)} == decided_by
     assert {
-        name for name, other in others.items() if Point(other).identity != Point(config).identity
+        name
+        for name, other in others.items()
+        if Point(other).settings_hash != Point(config).settings_hash
     } == decided_by
 
 

@@ -14,7 +14,7 @@ from support.waiting import PATIENCE
 from longsumbench.core import Decoding, registry
 from longsumbench.core.registry import config_of
 from longsumbench.errors import EnvironmentProblem, UsageError
-from longsumbench.runs.compose import compose_overrides, offer_plugins, scale_models
+from longsumbench.runs.compose import compose, offer_plugins, scale_models
 from longsumbench.runs.overrides import as_hydra, swept_settings
 from longsumbench.runs.plan import plan, show_config
 
@@ -99,7 +99,9 @@ def test_points_that_differ_in_a_setting_without_effect_are_one_run(
 ) -> None:
     """What decides a run is asked for the settings at hand; a setting without effect is in no variant either."""
     first, second = plan(words, sweep=True)
-    assert (first.identity == second.identity) == (first.variant == second.variant) == same
+    assert (
+        (first.settings_hash == second.settings_hash) == (first.variant == second.variant) == same
+    )
 
 
 def test_lists_are_swept_over(log_lines: list[str]) -> None:
@@ -108,7 +110,7 @@ def test_lists_are_swept_over(log_lines: list[str]) -> None:
     points = plan(words, sweep=True)
     assert [vars(one.config.model)["focus_layers"] for one in points[:3]] == [[], [1, 2], [2]]
     assert [one.variant for one in points[:3]] == ["focus_layers=[]", "", "focus_layers=[2]"]
-    assert len({one.identity for one in points[3:]}) == 1
+    assert len({one.settings_hash for one in points[3:]}) == 1
     assert "left out for trunc, which has no such setting: model.focus_layers" in log_lines
     for word in ("'[1,2'", "x", "1"):
         with pytest.raises(UsageError, match=r"model.focus_layers=.* is not of type list\[int\]"):
@@ -164,7 +166,7 @@ def test_an_experiment_with_a_sweep_of_its_own(own_sweep: Callable[[str], str]) 
         ("[{model.norm: post}]", "is not a list of lines"),
         ("['']", "is not a list of lines"),
         ("[model.nrom=post]", r"unknown setting 'model\.nrom' \(did you mean 'norm'\?\)"),
-        ('["model.norm=\'post"]', r"in its file cannot be read \(No closing quotation"),
+        ('["model.norm=\'post"]', "experiment=mine: 'sweep' in its file is not a list of lines"),
     ],
 )
 def test_a_sweep_that_cannot_be_meant(
@@ -184,7 +186,7 @@ def test_a_sweep_is_every_combination(capsys: pytest.CaptureFixture[str]) -> Non
     assert capsys.readouterr().err.splitlines() == [
         "left out for lead, random, oracle, which have no such setting: model.input_length"
     ]
-    runs = {(one.config.model.name, one.identity) for one in points}
+    runs = {(one.config.model.name, one.settings_hash) for one in points}
     assert sorted(name for name, _ in runs) == [
         "lead",
         "oracle",
@@ -323,9 +325,11 @@ def test_texts_are_looked_for_before_the_systems(monkeypatch: pytest.MonkeyPatch
     """Without a network nothing begins when all texts are on the hub; a sweep with other texts goes on with those."""
     monkeypatch.setattr("longsumbench.corpora.reading.hub.unreachable", lambda: "no cable")
     with pytest.raises(EnvironmentProblem, match=r"'arxiv'.*no cable"):
-        plan(["dataset=arxiv,pubmed", "model=lead"], sweep=True, probe=True)
-    assert len(plan(["dataset=arxiv,aclsum", "model=lead"], sweep=True, probe=True)) == 2
-    assert len(plan(["dataset=arxiv", "dataset.path=somewhere", "model=lead"], probe=True)) == 1
+        plan(["dataset=arxiv,pubmed", "model=lead"], sweep=True, check_access=True)
+    assert len(plan(["dataset=arxiv,aclsum", "model=lead"], sweep=True, check_access=True)) == 2
+    assert (
+        len(plan(["dataset=arxiv", "dataset.path=somewhere", "model=lead"], check_access=True)) == 1
+    )
 
 
 @pytest.mark.parametrize(
@@ -350,7 +354,7 @@ def test_settings_are_laid_over_files_as_hydra_does(words: list[str]) -> None:
     overrides = [as_hydra(word) for word in ["model=pagesum", *words, "dataset=aclsum"]]
     with hydra.initialize_config_module("longsumbench.conf", version_base="1.3"):
         offer_plugins(None)
-        expected, found = hydra.compose("run", overrides), compose_overrides(overrides, None)
+        expected, found = hydra.compose("run", overrides), compose(overrides, None)
     OmegaConf.set_struct(expected, False)
     expected.pop("models")  # of the scale's file: it is laid over `model` already
     assert OmegaConf.to_container(found) == OmegaConf.to_container(expected)
