@@ -2,7 +2,6 @@
 
 import argparse
 import os
-import re
 import sys
 import traceback
 from argparse import Namespace
@@ -21,7 +20,7 @@ from longsumbench.cli import (
     site,
     texts,
 )
-from longsumbench.cli.parser import Parser, check_blanks
+from longsumbench.cli.parser import Parser
 from longsumbench.errors import INTERRUPTED, PointsFailed, UsageError, did_you_mean
 from longsumbench.formatting import escape_line, escape_lines
 from longsumbench.interrupts import sigterm_as_interrupt
@@ -139,16 +138,13 @@ def parse_words(words: Sequence[str]) -> Namespace:
     Returns: the arguments of the command; its name is `command`.
 
     Raises:
-        UsageError: the command is missing, a word is neither a flag of the command nor an override, or a blank
-            divides a list of values.
+        UsageError: the command is missing, or a word is neither a flag of the command nor an override.
     """
-    # Blanks first: argparse would complain about another word.
-    check_blanks(words)
     options, extra = parser().parse_known_args(words or ["--help"])
     free_words = [name for name in _FREE_WORDS if name in options]
     for word in extra:
         if word.startswith("-") and word != "-":
-            raise _unknown_flag(word, words, options)
+            raise _unknown_flag(word, options)
         if not free_words:
             raise UsageError(f"unknown argument '{word}' (see {options.parser.prog} --help)")
     for name in free_words:
@@ -158,21 +154,11 @@ def parse_words(words: Sequence[str]) -> Namespace:
     return options
 
 
-def _unknown_flag(word: str, words: Sequence[str], options: Namespace) -> UsageError:
-    """Return the error for an unknown flag; for a setting with dashes it proposes key=value."""
-    from longsumbench.runs.overrides import GROUPS, TOP_LEVEL_SETTINGS
-
-    flag, _, value = word.partition("=")
-    setting, command = flag.lstrip("-").replace("-", "_"), options.parser
-    takes_settings = "overrides" in options or "inputs" in options
-    if takes_settings and setting.partition(".")[0] in (*GROUPS, *TOP_LEVEL_SETTINGS):
-        following = words[words.index(word) + 1 :][:1]
-        if not value and following and not re.match(r"-|.*=", following[0]):
-            value = following[0]
-        return UsageError(f"'{flag}' is not a flag: write {setting}={value or 'VALUE'}")
-    return UsageError(
-        f"unknown flag '{flag}'{did_you_mean(flag, command.flags())} (see {command.prog} --help)"
-    )
+def _unknown_flag(word: str, options: Namespace) -> UsageError:
+    command, flag = options.parser, word.partition("=")[0]
+    suggestion = did_you_mean(flag, command.flags())
+    settings = "; settings have no dashes: KEY=VALUE" if "overrides" in options else ""
+    return UsageError(f"unknown flag '{flag}'{suggestion}{settings} (see {command.prog} --help)")
 
 
 def parser() -> Parser:

@@ -141,13 +141,6 @@ _SCORE_ARGUMENTS = (
 
 
 def _execute_score(options: Namespace) -> None:
-    # Settings of a run are flags here.
-    for word in options.texts:
-        setting, sign, value = word.removeprefix("score.").partition("=")
-        if sign and word.startswith("score."):
-            raise UsageError(
-                f"'{word}' is for `run`; here write --{setting.replace('_', '-')} {value}"
-            )
     if not 1 <= len(options.texts) <= 2:
         raise UsageError(
             "give PREDICTIONS, and REFERENCES if in another file (see longsumbench score --help)"

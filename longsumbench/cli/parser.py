@@ -5,7 +5,7 @@ import os
 import re
 import shutil
 import textwrap
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple, NoReturn
 
@@ -63,35 +63,6 @@ class Parser(argparse.ArgumentParser):
 def print_choices(command: str, choices: Mapping[str, str]) -> None:
     """Print what can follow a command (word → meaning), each as a command that can be typed."""
     print_text(plain_table([[f"{command} {word}", meaning] for word, meaning in choices.items()]))
-
-
-def check_blanks(words: Sequence[str]) -> None:
-    """Check that no blank divides a list of values (`model=lead, random`) or a setting (`model = lead`).
-
-    Raises:
-        UsageError: there is one; the message has the words without it.
-    """
-    for place, word in enumerate(words):
-        # What the words from here on would be without blanks, and as they were typed
-        joined, with_blanks = word, word
-        of_columns = words[place - 1 : place] == ["--columns"]
-        for next_word in words[place + 1 :]:
-            unfinished = joined.endswith((",", "=")) and ("=" in joined or of_columns)
-            starts_anew = re.match(r"-|[\w./]+=", next_word)
-            if not next_word.startswith((",", "=")) and (starts_anew or not unfinished):
-                break
-            joined, with_blanks = f"{joined}{next_word}", f"{with_blanks} {next_word}"
-        if joined != word:
-            raise UsageError(
-                f"{_place_of_blank(with_blanks)} divides '{with_blanks}': write {joined}"
-            )
-
-
-def _place_of_blank(text: str) -> str:
-    """Return where the first blank next to a comma or "=" is: "a blank after ','"."""
-    match = re.search(r"([,=]) | ([,=])", text)
-    assert match is not None
-    return f"a blank after '{match[1]}'" if match[1] else f"a blank before '{match[2]}'"
 
 
 def _fit_help(text: str, width: int) -> str:

@@ -158,12 +158,6 @@ def _format_value(key: str, value: Any) -> str:
 
 
 _RUN_HELP = "(see longsumbench run --help)"
-# What users of other programs type
-_SETTING_ALIASES = {
-    "lr": "train.learning_rate",
-    "steps": "train.max_steps",
-    "beams": "decode.num_beams",
-}
 
 
 def not_an_override(word: str) -> UsageError:
@@ -174,34 +168,18 @@ def not_an_override(word: str) -> UsageError:
     return UsageError(f"'{word}' is not an override: write key=value {_RUN_HELP}")
 
 
-def unknown_setting(key: str, choices: Sequence[str]) -> UsageError:
+def unknown_setting(key: str) -> UsageError:
     """Return the error for an unknown setting; it proposes the section if only that is missing."""
-    section_keys = _keys_of(SECTIONS.items())
-    matches = _ending_in(key, section_keys)
-    if not matches:
-        configs = [registry.config_of(name) for name in registry.systems.built_in]
-        matches = _ending_in(key, _keys_of(("model", config) for config in configs))
-    alias = _SETTING_ALIASES.get(key.rpartition(".")[2])
-    if alias:
-        suggestion = f" (did you mean '{alias}'?)"
-    elif matches:
+    sections = [*SECTIONS.items()]
+    sections += [("model", registry.config_of(name)) for name in registry.systems.built_in]
+    settings = dict.fromkeys((*GROUPS, *TOP_LEVEL_SETTINGS))
+    for section, schema in sections:
+        settings |= dict.fromkeys(f"{section}.{item.name}" for item in fields(schema))
+    matches = [name for name in settings if name.partition(".")[2] == key]
+    suggestion = did_you_mean(key.partition(".")[0], settings) or did_you_mean(key, settings)
+    if matches:
         suggestion = f" (did you mean {' or '.join(map(repr, matches))}?)"
-    else:
-        suggestion = did_you_mean(key.partition(".")[0], choices) or did_you_mean(key, section_keys)
     return UsageError(f"unknown setting '{key}'{suggestion} {_RUN_HELP}")
-
-
-def _keys_of(schemas: Iterable[tuple[str, type]]) -> list[str]:
-    """Return the keys ("train.seed") of the settings in some sections."""
-    keys = []
-    for section, schema in schemas:
-        keys += [f"{section}.{item.name}" for item in fields(schema)]
-    return keys
-
-
-def _ending_in(key: str, settings: Sequence[str]) -> list[str]:
-    matches = {text for text in settings if text.partition(".")[2] == key and key != "name"}
-    return sorted(matches)
 
 
 def unknown_choice(group: str, name: str, choices: Iterable[str]) -> UsageError:
@@ -223,8 +201,6 @@ TOP_LEVEL_SETTINGS = tuple(
     item.name for item in fields(RunConfig) if item.name not in (*_DOTTED_SECTIONS, "scale")
 )
 
-_NEXT_SETTING = re.compile(rf"""^[^'"]*\s({"|".join([*GROUPS, *TOP_LEVEL_SETTINGS])})[\w./]*=""")
-
 
 def as_hydra(word: str) -> str:
     """Check an override and return it in Hydra's form.
@@ -235,10 +211,6 @@ def as_hydra(word: str) -> str:
     key, sign, value = word.lstrip("+~").partition("=")
     if not sign or word.startswith("~"):  # in Hydra, ~ deletes a setting
         raise not_an_override(word)
-    if _NEXT_SETTING.search(value):
-        raise UsageError(
-            f"'{word}' has several settings in one pair of quotes: leave the quotes out"
-        )
     head = key.partition(".")[0].partition("/")[0].partition("@")[0]
     if head == "hydra":
         raise UsageError(f"'{word}': Hydra's own settings need `longsumbench run -m`")
@@ -247,7 +219,7 @@ def as_hydra(word: str) -> str:
     if (head in _DOTTED_SECTIONS and "." in key) or key in TOP_LEVEL_SETTINGS:
         return f"++{key}={value}"
     if head not in GROUPS or "." in key:
-        raise unknown_setting(key, [*GROUPS, *TOP_LEVEL_SETTINGS])
+        raise unknown_setting(key)
     return f"{key}={value}"
 
 

@@ -40,7 +40,6 @@ from longsumbench.runs.predictions import (
     summarize_split,
 )
 from longsumbench.runs.record import (
-    Ledger,
     RecordedConfig,
     RecordedSystem,
     RecordedTexts,
@@ -168,7 +167,7 @@ def _carry_out(
         evaluation = scoring.score_run(config, texts, report, outputs, folder)
     point.timings["total"] = round(time.monotonic() - started, 3)
     facts = system.facts()
-    copies = copies_sources(config, report, facts.get("checkpoint"))
+    copies = scoring.copies_sources(config, report, facts.get("checkpoint"))
     record = RunRecord(
         run_id=folder.name,
         key=key,
@@ -177,7 +176,7 @@ def _carry_out(
         evaluation=evaluation,
         outputs_digest=digest_texts(outputs[0]),
         fit=report,
-        ledger=total_ledger(outputs[0], copies, config.decode),
+        ledger=scoring.total_ledger(outputs[0], copies, config.decode),
         costs=RunCosts() if point.imported else _costs_of(point, outputs[0], workdir),
         texts=recorded_facts(texts.facts, RecordedTexts),
         system=recorded_facts(facts, RecordedSystem),
@@ -221,33 +220,6 @@ def take_part(folder: Path) -> None:
     system = core.new_system(config.model)
     report = system.fit(fit_context(splits, config, stages))
     _summarize_each(system, splits[config.dataset.split], config.decode, folder, len(report.kept))
-
-
-def copies_sources(config: core.RunConfig, report: core.FitReport, checkpoint: str | None) -> bool:
-    """Return True if the summaries of a system, whose weights are from `checkpoint`, have words of their sources only."""
-    if config.decode.mode == "extract" and "decode" in config.model.decided_by:
-        return True
-    return not (report.parameters or checkpoint)
-
-
-def total_ledger(
-    summaries: Sequence[core.Summary], copies: bool, decoding: core.Decoding
-) -> Ledger:
-    """Sum what the summaries of a run say about their texts; with `copies` their words are those of the sources."""
-    scored = scoring.scored_summaries(summaries, decoding)
-    truncations = [summary.truncation for summary in scored if summary.truncation is not None]
-    source = core.total_truncation(truncations) if truncations else None
-    counts: dict[str, float] = {}
-    for summary in summaries:
-        for name, count in summary.counts.items():
-            counts[name] = counts.get(name, 0) + count
-    num_words = sum(core.count_words([summary.text]) for summary in summaries)
-    return Ledger(
-        source=source,
-        outputs_cut=sum(not summary.complete for summary in summaries),
-        words_copied=min(source.words_seen, num_words) if source and copies else None,
-        counts=counts,
-    )
 
 
 def _summarize_each(
@@ -353,7 +325,7 @@ def _add_parts(config: core.RunConfig, texts: Texts, stages: ArtifactCache, fold
         if link.is_symlink() and not link.exists():
             return f"the {link.name} of that run is not in the cache"
     system = core.new_system(config.model)
-    report = system.fit(fit_context(texts.splits, config, replace(stages, rebuild=frozenset())))
+    report = system.fit(fit_context(texts.splits, config, stages))
     if not results.is_fitted_by(report, folder):
         return "the weights in the cache may differ from those that wrote the summaries"
     summarize_split(system, texts.splits[config.dataset.split], config.decode, folder)

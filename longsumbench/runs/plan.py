@@ -9,7 +9,7 @@ import logging
 import math
 import shlex
 import time
-from collections.abc import Collection, Iterator, Sequence, Set
+from collections.abc import Iterator, Sequence, Set
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass, field, fields
 from functools import partial
@@ -282,8 +282,8 @@ def _drop_foreign_settings(drafts: Sequence[_PointDraft]) -> None:
 
 def _settle_point(draft: _PointDraft, config_dir: str | None, check_access: bool) -> Point:
     """Check a composed run; without `check_access`, a checkpoint on the hub may be unavailable."""
-    model_config = core.registry.config_of(draft.composed.model.name)
-    config = core.resolve_config(draft.composed, model_config)
+    model = str(draft.composed.model.name)
+    config = core.resolve_config(draft.composed, core.registry.config_of(model))
     core.check_search(config.model, config.decode)
     core.check_trained_part(config.model, config.train, config.decode)
     results = Results.at(config.results_dir)
@@ -295,17 +295,7 @@ def _settle_point(draft: _PointDraft, config_dir: str | None, check_access: bool
             raise
         key = core.RunKey.of(config, content=asdict(config.model))
 
-    def config_without(keys: Collection[str]) -> core.RunConfig:
-        words = [word for word in draft.overrides if override_key(word) not in keys]
-        composed = compose(words, config_dir)
-        for section, schema in (("model", model_config), ("decode", core.Decoding)):
-            node = composed[section]
-            names = [item.name for item in fields(schema)]
-            present = [name for name in names if not OmegaConf.is_missing(node, name)]
-            composed[section] = OmegaConf.masked_copy(node, present)
-        return core.resolve_config(composed, model_config)
-
-    variant = name_variant(draft.overrides, config, config_without)
+    variant = name_variant(draft.overrides, config, config_dir)
     return Point(config, variant, name=draft.name, key=key, typed_keys=draft.typed_keys)
 
 
@@ -332,18 +322,8 @@ def check_scale(points: Sequence[Point]) -> None:
         config, recipe = planned.config, planned.config.train
         examples = recipe.max_steps * recipe.accumulation * recipe.batch_size
         steps = f"{recipe.max_steps:,} steps of {recipe.accumulation} batches of {recipe.batch_size} examples"
-        if planned.typed_keys & _BUDGETS:
-            if (
-                recipe.accumulation > 1
-                and examples
-                and not planned.typed_keys & {"scale", "train.accumulation"}
-            ):
-                plan_words = (
-                    f"model={config.model.name} trains for up to {steps}: {examples:,} examples"
-                )
-                _log.info(f"{plan_words}; train.accumulation=1 makes a step of one batch")
-            continue
-        if config.scale != "paper" or examples < _EXAMPLES_OF_DAYS:
+        typed_budget = planned.typed_keys & _BUDGETS
+        if typed_budget or config.scale != "paper" or examples < _EXAMPLES_OF_DAYS:
             continue
         from longsumbench.modeling.nn.device import choose_device  # imports torch
 

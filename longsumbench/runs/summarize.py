@@ -65,10 +65,6 @@ def summarize_files(
         SuiteError: an error that the user can fix.
     """
     loader, files = find_system(system, words, results, "all" if as_json else "none")
-    for name, content in (("evidence", "evidence is"), ("keep_inputs", "inputs are")):
-        value = vars(loader.decoding)[name]
-        if value != "none" and not as_json:
-            raise UsageError(f"decode.{name}={value}: {content} shown with --json only")
     inputs = [with_query(item, query) for item in own_files.read_inputs(files)]
     if together:
         inputs = [own_files.merge_inputs(inputs)]
@@ -123,8 +119,6 @@ class FittedSystem:
         self, inputs: Sequence[own_files.Input]
     ) -> Iterator[tuple[own_files.Input, core.Summary]]:
         """Yield each input with its summary, showing the progress."""
-        if warning := unlike_what_was_learned(self.system, inputs):
-            _log.warning(warning)
         with Progress("summarizing", len(inputs), "texts") as progress:
             summaries = summarize_inputs(self.system, inputs, self.decoding)
             for pair in zip(inputs, summaries, strict=True):
@@ -179,8 +173,6 @@ def find_system(
     is_name = isinstance(run, str) and run in core.registry.systems.targets()
     if is_name and not any(Path(str(run)).glob("*.json")):  # no checkpoint, no run
         return _find_by_name(str(run), settings, evidence, results), files
-    if not isinstance(run, RunRecord):
-        _check_is_no_text(str(run), files)
     loader = find_checkpoint(run, results)
     recorded = replace(loader.decoding, evidence=evidence)
     return replace(loader, decoding=settle_decoding(settings, recorded)), files
@@ -226,34 +218,6 @@ def settle_decoding(words: Sequence[str], recorded: core.Decoding) -> core.Decod
     own = [word for word in words if word.startswith("decode.")]
     (point,) = plan(["model=lead", *format_overrides({"decode": vars(recorded)}), *shared, *own])
     return point.config.decode
-
-
-def _check_is_no_text(word: str, files: Sequence[str]) -> None:
-    """Raise UsageError if the word in the place of the system is a text or a setting: the system is missing.
-
-    A folder before `files` is taken as a system.
-    """
-    is_setting = "=" in word and not Path(word).exists()
-    is_folder = bool(files) and Path(word).is_dir()
-    if is_setting or (own_files.is_text(word) and not is_folder):
-        systems = "lexrank, lead, random, ranker, or a run (`longsumbench list runs`)"
-        command = f"longsumbench summarize lexrank {'FILE' if is_setting else word}"
-        raise UsageError(f"the system is missing before '{word}': name {systems}, as in: {command}")
-
-
-def unlike_what_was_learned(system: core.System, inputs: Sequence[own_files.Input]) -> str:
-    """Return a warning if only the inputs or only the training texts have queries; otherwise an empty text."""
-    model, queried = system.config, bool(system.state.queried)
-    untrained = model.capabilities.runs_untrained and system.state.target_words is None
-    if (
-        untrained
-        or "train" not in model.decided_by
-        or all(bool(item.example.query) == queried for item in inputs)
-    ):
-        return ""
-    if queried:
-        return f"{model.name} was trained on texts with queries: add one with --query"
-    return f"{model.name} was trained on texts without queries: it has not learned to answer them"
 
 
 def with_query(item: own_files.Input, query: str | None) -> own_files.Input:

@@ -1,21 +1,23 @@
 """The variant of a run: the settings that the user typed and that differ from the recipe; `name_variant` is the door."""
 
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import fields
 from pathlib import Path
 from typing import Any
 
+from omegaconf import DictConfig, OmegaConf
+
 from longsumbench import core
 from longsumbench.formatting import format_plain_value
+from longsumbench.runs.compose import compose
 from longsumbench.runs.overrides import override_key
 
 # They choose a checkpoint, whose card has default settings, too.
 _CHOOSE_CARD = ("model.checkpoint", "model.revision")
-ConfigWithout = Callable[[Collection[str]], core.RunConfig]
 
 
 def name_variant(
-    overrides: Sequence[str], config: core.RunConfig, config_without: ConfigWithout
+    overrides: Sequence[str], config: core.RunConfig, config_dir: str | None = None
 ) -> str:
     """Return the typed model and decode settings that differ from the recipe and decide summaries, sorted.
 
@@ -24,10 +26,10 @@ def name_variant(
     Args:
         overrides: in Hydra's form.
         config: what they give.
-        config_without: returns the configuration if some settings ("model.page_size") had not been typed.
+        config_dir: has more YAML files.
     """
     model, decided_by = config.model, config.model.decided_by
-    changed = _changed_settings(overrides, config, config_without)
+    changed = _changed_settings(overrides, config, config_dir)
     for name, value in (("checkpoint", model.checkpoint), ("revision", model.revision)):
         if value:
             changed[name] = value
@@ -39,12 +41,17 @@ def name_variant(
 
 
 def _changed_settings(
-    overrides: Sequence[str], config: core.RunConfig, config_without: ConfigWithout
+    overrides: Sequence[str], config: core.RunConfig, config_dir: str | None
 ) -> dict[str, Any]:
     """Return name → value of the typed settings that have another value than the recipe gives."""
     departing = [key for key in map(override_key, overrides) if _departs(key)]
     if not departing:
         return {}
+
+    def config_without(keys: Collection[str]) -> core.RunConfig:
+        words = [word for word in overrides if override_key(word) not in keys]
+        return _resolve_known(compose(words, config_dir), type(config.model))
+
     recipe_config = config_without(departing)
     unused_settings = core.settings_without_effect(config)
     changed = {}
@@ -62,6 +69,16 @@ def _changed_settings(
             if value != vars(vars(default)[section])[item.name]:
                 changed[item.name] = value
     return changed
+
+
+def _resolve_known(composed: DictConfig, model_config: type) -> core.RunConfig:
+    """Resolve what the dataclasses know: without values to be typed, and settings of other models in a sweep."""
+    for section, schema in (("model", model_config), ("decode", core.Decoding)):
+        node = composed[section]
+        names = [item.name for item in fields(schema)]
+        present = [name for name in names if not OmegaConf.is_missing(node, name)]
+        composed[section] = OmegaConf.masked_copy(node, present)
+    return core.resolve_config(composed, model_config)
 
 
 def _departs(key: str) -> bool:

@@ -4,9 +4,6 @@ import os
 import subprocess
 import sys
 
-import pytest
-from support.commands import Command
-
 # A line per argument: what bash has for it after TAB. The shell function means the installed command.
 BASH = """
 longsumbench() { "$PYTHON" -m longsumbench "$@"; }
@@ -27,15 +24,3 @@ def test_bash_completes_names() -> None:
     environment = {**os.environ, "PYTHON": sys.executable}
     done = subprocess.run(command, check=True, capture_output=True, text=True, env=environment)
     assert [line.strip() for line in done.stdout.splitlines()] == list(LINES.values())
-
-
-@pytest.mark.parametrize(
-    ("shell", "file"), [("bash", "~/.bashrc"), ("zsh", "~/.zshrc"), ("fish", "longsumbench.fish")]
-)
-def test_the_code_says_where_it_goes(shell: str, file: str, run_command: Command) -> None:
-    """Each shell has code whose first line is a comment on how to install it."""
-    first, *code = run_command(0, "completion", shell).out.splitlines()
-    assert first.startswith("# ")
-    assert f"longsumbench completion {shell} >" in first
-    assert file in first
-    assert "longsumbench" in "\n".join(code)

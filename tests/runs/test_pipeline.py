@@ -2,7 +2,7 @@
 
 import json
 import shutil
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import asdict, replace
 from pathlib import Path
 from typing import Any
@@ -18,10 +18,8 @@ from longsumbench.cache.artifacts import CACHE_VARIABLE, ArtifactCache, cache_fo
 from longsumbench.core import (
     DatasetSettings,
     Decoding,
-    Example,
     RunConfig,
     Scoring,
-    Summary,
     build_settings,
     registry,
 )
@@ -30,7 +28,7 @@ from longsumbench.runs import pipeline
 from longsumbench.runs.evidence import kept_places, read_kept_inputs
 from longsumbench.runs.pipeline import key_of_run, run_point, score_baselines
 from longsumbench.runs.plan import Point
-from longsumbench.runs.record import RecordedConfig, RecordedSystem, RunRecord
+from longsumbench.runs.record import RecordedConfig, RunRecord
 from longsumbench.runs.results import Results, read_run_config, write_run_config
 
 PREDICTIONS = "predictions.jsonl"
@@ -96,47 +94,35 @@ def test_where_and_how_fast_does_not_decide(model: str, toy: Path, tmp_path: Pat
 
 
 @pytest.mark.parametrize(
-    ("section", "changes"),
-    [
-        ("dataset", {"split": "validation"}),
-        ("decode", {"limit": 3}),
-        ("score", {"mode": "perl", "wordnet": "none"}),
-        ("dataset", {"limit": 5}),
-    ],
-)
-@pytest.mark.parametrize("model", ["lead", "trunc"])
-def test_what_is_summarized_and_scored_decides(
-    model: str, section: str, changes: dict[str, Any], toy: Path
-) -> None:
-    """Another split, another number of examples and another way of scoring are another run, for every system."""
-    config = configured(toy, model)
-    other = replace(config, **{section: replace(getattr(config, section), **changes)})
-    assert run_id(other) != run_id(config)
-
-
-@pytest.mark.parametrize(
     ("model", "decided_by"),
     [
         ("lead", set()),
         ("random", {"seed", "decode.seed"}),
-        ("trunc", {"seed", "decode.seed", "train", "decode"}),
+        ("trunc", {"seed", "decode.seed", "train.max_steps", "decode.num_beams"}),
     ],
 )
-def test_what_a_system_depends_on_decides(model: str, decided_by: set[str], toy: Path) -> None:
-    """Seed, recipe and search are part of a run's id where the system depends on them, and only there."""
+def test_what_decides_a_run(model: str, decided_by: set[str], toy: Path) -> None:
+    """Another split, number of examples or scoring for every system; seed, recipe and search where it depends on them."""
     config = configured(toy, model)
-    others = {
-        "seed": replace(config, seed=2),
-        "decode.seed": replace(config, decode=replace(config.decode, seed=9)),
-        "train": replace(config, train=replace(config.train, max_steps=5)),
-        "decode": replace(config, decode=replace(config.decode, num_beams=2)),
+    changes: dict[str, Any] = {
+        "dataset.split": "validation",
+        "decode.limit": 3,
+        "score.mode": "perl",
+        "dataset.limit": 5,
     }
-    assert {name for name, other in others.items() if run_id(other) != run_id(config)} == decided_by
-    assert {
-        name
-        for name, other in others.items()
-        if Point(other).settings_hash != Point(config).settings_hash
-    } == decided_by
+    always = set(changes)
+    changes |= {"decode.seed": 9, "train.max_steps": 5, "decode.num_beams": 2}
+    others = {"seed": replace(config, seed=2)}
+    for key, value in changes.items():
+        section, _, name = key.partition(".")
+        wordnet = {"wordnet": "none"} if section == "score" else {}
+        settings = replace(vars(config)[section], **{name: value}, **wordnet)
+        others[key] = replace(config, **{section: settings})
+    differing = {name for name, other in others.items() if run_id(other) != run_id(config)}
+    assert differing == decided_by | always
+    settings_hash = Point(config).settings_hash
+    differing = {name for name in others if Point(others[name]).settings_hash != settings_hash}
+    assert differing >= decided_by
 
 
 @pytest.mark.parametrize("model", registry.systems.targets())
@@ -361,28 +347,6 @@ def test_a_finished_run_is_given_more(watched: RunConfig, log_lines: list[str]) 
     assert (len(Watching.batches), kept_places(folder)) == (asked, set(range(8)))
 
 
-def test_a_record_has_the_counts_and_the_facts_of_its_system(
-    watched: RunConfig, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """Counts are summed over the summaries; facts are those after fitting. A system without has none."""
-    record = run_point(Point(watched))
-    assert (record.ledger.counts, record.system) == ({}, RecordedSystem())
-    monkeypatch.setattr(Watching, "summarize", counting)
-    monkeypatch.setattr(Watching, "facts", lambda self: {"checkpoint": "a/b", "context": 512})
-    record = run_point(Point(replace(watched, overwrite=True)))
-    assert record.ledger.counts == {"requests": 8, "price": 2.0, "refused": 1}
-    assert (record.system, record.zero_shot) == (RecordedSystem("a/b", context=512), True)
-    assert RunRecord.read(folder_of(watched, record)) == record
-
-
-def counting(self: Watching, examples: Sequence[Example], decoding: Decoding) -> Iterator[Summary]:
-    """Count a request for each example, and a refusal for the longest."""
-    for example in examples:
-        summary, evidence = self.read(example)
-        refused = {"refused": 1} if example.id == "toy-34" else {}
-        yield replace(summary, evidence=evidence, counts={"requests": 1, "price": 0.25, **refused})
-
-
 @pytest.mark.parametrize(
     ("change", "problem"),
     [
@@ -414,17 +378,3 @@ def test_other_weights_give_no_evidence(
     assert run_point(Point(asking(watched, "all"))).run_id == record.run_id
     assert problem in log_lines[1]
     assert (kept_places(evidence_folder(watched)), outcome(watched)) == ({0, 1}, before)
-
-
-def test_a_killed_run_keeps_no_evidence_of_other_weights(
-    watched: RunConfig, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """Trained anew after a kill, a run throws away what the old weights looked at."""
-    monkeypatch.setattr(Watching, "fails_at", 1)
-    with pytest.raises(KeyboardInterrupt):
-        run_point(Point(asking(watched, "all")))
-    (evidence_folder(watched) / "7.safetensors").touch()
-    shutil.rmtree(cache_folder() / "checkpoint")
-    monkeypatch.setattr(Watching, "fails_at", None)
-    run_point(Point(asking(watched, "1")))
-    assert {path.stem for path in evidence_folder(watched).iterdir()} == {"0"}

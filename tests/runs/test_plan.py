@@ -11,23 +11,14 @@ import pytest
 from omegaconf import OmegaConf
 from support.waiting import PATIENCE
 
-from longsumbench.core import Decoding, registry
+from longsumbench.core import registry
 from longsumbench.core.registry import config_of
 from longsumbench.errors import EnvironmentProblem, UsageError
 from longsumbench.runs.compose import compose, offer_plugins, scale_models
-from longsumbench.runs.overrides import as_hydra, swept_settings
-from longsumbench.runs.plan import plan, show_config
+from longsumbench.runs.overrides import as_hydra
+from longsumbench.runs.plan import plan
 
 SWEEP = ["model=lead,random,oracle,trunc", "model.input_length=64,256", "seed=1,2"]
-
-
-def test_seeds_are_no_swept_settings() -> None:
-    """Two settings swept over several seeds, of the run or of its training, are two: they are drawn."""
-    words = ["model=ea,seal", "seed=1,2", "train.seed=1,2", "model.extractive_length=64,128"]
-    assert swept_settings([*words, "decode.num_beams=1,4"]) == [
-        "model.extractive_length",
-        "decode.num_beams",
-    ]
 
 
 def test_the_command_line_precedes_scale_recipe_and_defaults() -> None:
@@ -196,24 +187,6 @@ def test_a_sweep_is_every_combination(capsys: pytest.CaptureFixture[str]) -> Non
     ]
 
 
-def test_a_folder_of_ones_own_files(tmp_path: Path) -> None:
-    """`--config-dir` adds files to the groups and goes before the registry, for this command only."""
-    folder = tmp_path / "it's my, folder"
-    for name, text in (
-        ("experiment/mine", "# @package _global_\nmodel: {input_length: 77}\n"),
-        ("model/lead", "name: lead\nlength: 7\n"),
-    ):
-        path = folder / f"{name}.yaml"
-        path.parent.mkdir(parents=True)
-        path.write_text(text)
-    (point,) = plan(["model=trunc", "experiment=mine"], config_dir=str(folder))
-    assert vars(point.config.model)["input_length"] == 77
-    assert plan(["model=lead"], config_dir=str(folder))[0].config.model.length == "7"
-    assert plan(["model=lead"])[0].config.model.length == "train"
-    with pytest.raises(UsageError, match="unknown experiment 'mine'"):
-        plan(["experiment=mine"])
-
-
 def write_scale(folder: Path, text: str) -> str:
     """Write a scale `mine`; return the folder."""
     (folder / "scale").mkdir(exist_ok=True)
@@ -295,16 +268,6 @@ def test_a_prompted_model_takes_no_training_steps() -> None:
     plan(["model=trunc,prompt", *PROMPTED[1:], "train.max_steps=50"], sweep=True)
 
 
-@pytest.mark.parametrize("scale", ["tiny", "paper"])
-def test_every_scale_has_a_search_that_servers_have(scale: str) -> None:
-    """The search of `model=prompt` is greedy without limits, so that engine=api accepts it; a typed setting wins."""
-    words = [*PROMPTED, f"scale={scale}"]
-    decode, usual = plan(words)[0].config.decode, Decoding()
-    search = ("num_beams", "min_length", "no_repeat_ngram", "repetition_penalty")
-    assert [vars(decode)[name] for name in search] == [vars(usual)[name] for name in search]
-    assert plan([*words, "decode.no_repeat_ngram=3"])[0].config.decode.no_repeat_ngram == 3
-
-
 def test_a_value_that_must_be_given(tmp_path: Path) -> None:
     """A file may leave a value open; it is asked for, and then it is part of the variant."""
     (tmp_path / "model").mkdir()
@@ -312,13 +275,6 @@ def test_a_value_that_must_be_given(tmp_path: Path) -> None:
     with pytest.raises(UsageError, match=r"model\.length has no default"):
         plan(["model=open"], config_dir=str(tmp_path))
     assert plan(["model=open", "model.length=5"], config_dir=str(tmp_path))[0].variant == "length=5"
-
-
-def test_what_would_be_run_is_shown_once() -> None:
-    """--show prints every different run, resolved to the last setting."""
-    text = show_config(plan(["model=lead,oracle", "seed=1,2"], sweep=True))
-    assert text.count("# model=lead") == text.count("# model=oracle") == 1
-    assert text.count("results_dir: results") == 2
 
 
 def test_texts_are_looked_for_before_the_systems(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -144,19 +144,6 @@ def test_processes_write_every_summary_once(
     assert all(system.batches for system in systems)
 
 
-@pytest.mark.parametrize("cut", [1, 8, 50])
-def test_a_torn_line_costs_its_batch_only(cut: int, tmp_path: Path) -> None:
-    """A file cut anywhere in its last line, within a character too, ends as if it had not been."""
-    path, again = tmp_path / "predictions.jsonl", Counting()
-    summarize(Counting(), tmp_path, batch_size=1)
-    whole = path.read_bytes()
-    path.write_bytes(whole[:-cut])
-    summarize(again, tmp_path, batch_size=1)
-    assert path.read_bytes() == whole
-    # Without its line break a line is still whole
-    assert again.batches == ([[SPLIT.ids[-1]]] if cut > 1 else [])
-
-
 @pytest.mark.parametrize(
     "line", ["", "3", '{"id": "a"}', "[]", "\x00\x00", '{"id": "a", "prediction"']
 )
