@@ -16,7 +16,7 @@ from support.toys import example, tiny_overrides, write_jsonl
 
 import longsumbench
 from longsumbench.cli.main import main
-from longsumbench.errors import SuiteError, UsageError
+from longsumbench.errors import SuiteError
 from longsumbench.runs.overrides import format_overrides
 
 _VALUES = st.one_of(
@@ -165,11 +165,5 @@ def test_a_trained_system_summarizes_texts(
         record.run_id, decode={"max_length": 1, "evidence": "all"}, device="cpu"
     )
     assert short.summarize([text])[0].tokens == 1
-    for texts, problem in (
-        (["  "], "text 1: there is no text"),
-        ("text", "put a single text into a list"),
-    ):
-        with pytest.raises(SuiteError, match=problem):
-            system.summarize(texts)
-    with pytest.raises(UsageError, match="a trained system has these settings"):
-        longsumbench.load_system(record, model={"name": "lead"})
+    with pytest.raises(SuiteError, match="put a single text into a list"):
+        system.summarize("text")

@@ -1,6 +1,5 @@
 """The command line. Each command imports its heavy libraries when it runs."""
 
-import argparse
 import os
 import sys
 import traceback
@@ -96,7 +95,6 @@ def main(arguments: Sequence[str] | None = None) -> int:
     # Flags of the level of messages may be anywhere; records do not store them.
     argv = list(sys.argv[1:] if arguments is None else arguments)
     words = [word for word in argv if word not in _LEVELS]
-    # The last of them counts.
     level = next((_LEVELS[word] for word in reversed(argv) if word in _LEVELS), None)
     outcome = "the same command starts again"
     try:
@@ -165,7 +163,6 @@ def parser() -> Parser:
     """Build the parser of all commands."""
     top = Parser("longsumbench", description=_OVERVIEW)
     top.add_argument("--version", action="version", version=f"longsumbench {__version__}")
-    _add_levels(top)
     commands = top.add_subparsers(
         title="commands", metavar="COMMAND", dest="command", required=True
     )
@@ -174,13 +171,4 @@ def parser() -> Parser:
         command.set_defaults(parser=command, execute=entry.execute, interrupted=entry.interrupted)
         for argument in entry.arguments:
             command.add_argument(*argument.names, **argument.settings)
-        _add_levels(command)
     return top
-
-
-def _add_levels(command: Parser) -> None:
-    quiet, verbose = "show only warnings and errors", "show debug messages and an error's traceback"
-    for short, long, meaning in (("-q", "--quiet", quiet), ("-v", "--verbose", verbose)):
-        command.add_argument(
-            short, long, action="store_true", default=argparse.SUPPRESS, help=meaning
-        )

@@ -63,7 +63,6 @@ def _execute_summarize(options: Namespace) -> None:
     arguments = (options.system, options.inputs, results_of(options))
     if options.output is None:
         return summarize_files(*arguments, options.together, options.json, options.query)
-    # Many files: continued by the same command
     if options.together:
         raise UsageError("--together makes one summary, which is printed: leave out --output")
     output = Path(options.output).expanduser()

@@ -21,14 +21,12 @@ from longsumbench.core.system_config import SystemConfig
 from longsumbench.errors import UsageError, did_you_mean
 
 _OUTPUT_LENGTHS = ("min_length", "max_length")
-# A card without them surprises.
 _ON_CARDS = (
     "max_length",
     "num_beams",
     "length_penalty",
     "no_repeat_ngram",
 )
-# Minutes, up to 19 years.
 Timeout = Annotated[float, Between(0, 10**7, open_low=True)]
 
 
@@ -197,7 +195,7 @@ def _check_values(
             advice = f"write {prefix}{key}=null, or leave it out" if has_null else "leave it out"
             raise UsageError(f"{prefix}{key}=None would be a text: {advice}")
     checked = OmegaConf.structured(schema)
-    # Of a frozen dataclass.
+    # The dataclass may be frozen.
     OmegaConf.set_readonly(checked, False)
     for key, value in values.items():
         # Null is also an empty text, where that is the default.

@@ -37,7 +37,6 @@ _IMPOSSIBLE_NAMES = (
     errno.EINVAL,
     errno.EILSEQ,
 )
-# Of the index
 _HEADER = ("run_id", "model", "variant", "seed", "n", "ranked_by", "score", "digest")
 
 

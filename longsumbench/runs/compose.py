@@ -225,7 +225,7 @@ def translate_hydra_error(error: Exception) -> SuiteError:
     if isinstance(error, MissingConfigException) and error.missing_cfg_file:
         group, _, name = str(error.missing_cfg_file).partition("/")
         inner, slash, choice = name.partition("/")
-        if slash and (CONF / group / inner).is_dir():  # a nested group: model/recipe
+        if slash and (CONF / group / inner).is_dir():  # a nested group: hydra/launcher
             group, name = f"{group}/{inner}", choice
         return unknown_choice(group, name, error.options or [])
     if isinstance(error, OverrideParseException):

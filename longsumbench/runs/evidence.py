@@ -22,7 +22,7 @@ from longsumbench.core import AXES, REFERENCE_AXIS, Evidence, Summary
 from longsumbench.errors import DataError
 from longsumbench.files import BadFile, parse_json, read_json, write_atomically
 
-EVIDENCE_FOLDER = "evidence"  # of a run
+EVIDENCE_FOLDER = "evidence"
 
 
 class _Description(TypedDict):

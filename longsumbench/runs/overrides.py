@@ -27,7 +27,7 @@ from longsumbench.core import SECTIONS, RunConfig, registry
 from longsumbench.errors import UnknownName, UsageError, did_you_mean
 from longsumbench.files import read_text
 
-_READER = "reader"  # of a dataset
+_READER = "reader"
 # Hydra's parser reads the input in assert statements: without them (python -O) it cannot parse range(1,3) or {a: 1}.
 # So its module is compiled again, with them.
 if not __debug__:

@@ -74,7 +74,6 @@ def summarize_into(
     fitted = load_fitted(loader)
     _check_folder_settings(output, _settings_digest(loader.name, fitted, query))
     target = _Lines(output) if in_lines else _Folder(output, paths)
-    # What an earlier command wrote is skipped.
     finished_names = target.finished(files)
     jobs = islice(own_files.input_jobs(files), fitted.decoding.limit)
     unfinished = (job for job in jobs if job.name not in finished_names)

@@ -122,17 +122,10 @@ def test_flags_stand_on_either_side_of_overrides(words: str) -> None:
         ("run -m model=lead, random", "'random' is not an override: write model=random"),
         ("list models lead", "'lead' is an extra argument"),
         (
-            "leaderboard --measure recal",
-            "--measure=recal (did you mean 'recall'?); allowed: f1, precision, recall",
-        ),
-        ("compare one", "name two or more runs; the others are compared with the first"),
-        ("agreement", "required: FOLDER; FOLDER: contains documents, outputs and judgements (see"),
-        (
             "stats dataset=aclsum --output x.csv",
             "x.csv is to be a folder, and has the name of a file: choose",
         ),
         ("run --sho", "unknown flag '--sho' (did you mean '--show'?)"),
-        ("run --config-dir", "expected one argument"),
     ],
 )
 def test_wrong_usage_is_one_line(

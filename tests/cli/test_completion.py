@@ -4,6 +4,8 @@ import os
 import subprocess
 import sys
 
+import pytest
+
 # A line per argument: what bash has for it after TAB. The shell function means the installed command.
 BASH = """
 longsumbench() { "$PYTHON" -m longsumbench "$@"; }
@@ -20,6 +22,7 @@ LINES = {"lea": "leaderboard", "list experi": "experiments", "run --config-": "-
 
 def test_bash_completes_names() -> None:
     """A real bash, after the printed code, completes the names of commands, of their words and of flags."""
+    pytest.importorskip("argcomplete", reason="the extra completion")
     command = ["bash", "-c", BASH, "bash", *(f"longsumbench {line}" for line in LINES)]
     environment = {**os.environ, "PYTHON": sys.executable}
     done = subprocess.run(command, check=True, capture_output=True, text=True, env=environment)
