@@ -225,9 +225,9 @@ def as_hydra(word: str) -> str:
 
 def parse_overrides(words: Sequence[str]) -> list[Override]:
     """Parse overrides in Hydra's form, in a session of Hydra."""
-    return OverridesParser.create(GlobalHydra.instance().config_loader()).parse_overrides(
-        list(words)
-    )
+    parser = OverridesParser.create(GlobalHydra.instance().config_loader())
+    overrides: list[Override] = parser.parse_overrides(list(words))
+    return overrides
 
 
 def expand(overrides: Sequence[str], sweep: bool) -> Iterator[tuple[str, list[str]]]:

@@ -147,15 +147,16 @@ def plan_lines(
     with hydra_session(config_dir):
         for line, words in enumerate(lines):
             for name, combination in expand(list(map(as_hydra, words)), sweep):
-                for point, overrides in _expand_experiment(name, combination, sweep, config_dir):
-                    drafts.append(_PointDraft(line, point, with_recipe(overrides, config_dir)))
+                for run_name, overrides in _expand_experiment(name, combination, sweep, config_dir):
+                    drafts.append(_PointDraft(line, run_name, with_recipe(overrides, config_dir)))
         for draft in track(drafts, "planning", len(drafts), "runs") if sweep else drafts:
             draft.composed = compose(draft.overrides, config_dir)
         if check_access:
             _check_datasets(drafts)
         if sweep:
             _drop_foreign_settings(drafts)
-        points, warnings = [], {}
+        points: list[Point] = []
+        warnings: dict[str, None] = {}
         for draft in drafts:
             point = _settle_point(draft, config_dir, check_access)
             points.append(point)
@@ -190,7 +191,10 @@ def split_sweep_overrides(
         parsed = parse_overrides(list(map(as_hydra, words)))
     single, several = [], []
     for word, override in zip(words, parsed, strict=True):
-        (several if override.is_sweep_override() else single).append(word)
+        if override.is_sweep_override():
+            several.append(word)
+        else:
+            single.append(word)
     return single, several
 
 
@@ -249,8 +253,9 @@ def _check_metrics(points: Sequence[Point], check_access: bool) -> None:
     checked = []
     for config in (planned.config for planned in points):
         corpus = core.registry.corpora.load(str(config.dataset.reader))
-        # perl mode with stems needs WordNet's lists
-        names = ["rouge", *corpus.metrics_for(config.dataset), *config.score.metrics]
+        names = [*corpus.metrics_for(config.dataset), *config.score.metrics]
+        if check_access:
+            names.append("rouge")  # perl mode with stems needs WordNet's lists
         for name in names:
             metric = core.registry.metrics.load(name)(config.score)
             if check_access and (name, config.score) not in checked:

@@ -198,7 +198,7 @@ class Writer:
 
     def merge_parts(self) -> dict[str, Summary]:
         """Merge the files of all processes; return the summaries by id."""
-        summaries = {}
+        summaries: dict[str, Summary] = {}
         for file in (self.predictions, *_part_files(self.predictions)):
             summaries |= {summary.id: summary for summary in read_summaries(file)}
         write_summaries(self.predictions, summaries.values())

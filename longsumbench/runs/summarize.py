@@ -257,11 +257,11 @@ def summarize_inputs(
     with_inputs = num_wanted(decoding.keep_inputs, len(examples))
     # A batch keeps evidence if its first summary does; what exceeds the number is dropped.
     for start in range(0, len(examples), decoding.batch_size):
-        batch_decoding = replace(
-            decoding,
-            evidence=decoding.evidence if start in with_evidence else "none",
-            keep_inputs=decoding.keep_inputs if start in with_inputs else "none",
-        )
+        batch_decoding = decoding
+        if start not in with_evidence:
+            batch_decoding = replace(batch_decoding, evidence="none")
+        if start not in with_inputs:
+            batch_decoding = replace(batch_decoding, keep_inputs="none")
         batch = system.summarize(examples[start : start + decoding.batch_size], batch_decoding)
         for number, summary in enumerate(batch, start):
             if number not in with_evidence:
