@@ -27,7 +27,6 @@ from longsumbench.runs.predictions import (
     part_file,
     read_summaries,
     summarize_split,
-    to_line,
 )
 
 SPLIT = ToySplit.of("test", 10)
@@ -142,15 +141,6 @@ def test_processes_write_every_summary_once(
         assert shared.read_bytes() == whole.read_bytes()
     assert sum(len(system.batches) for system in systems) == len(batches)
     assert all(system.batches for system in systems)
-
-
-@pytest.mark.parametrize(
-    "line", ["", "3", '{"id": "a"}', "[]", "\x00\x00", '{"id": "a", "prediction"']
-)
-def test_what_is_no_summary_is_left_out(line: str, tmp_path: Path) -> None:
-    """A line that is no summary is not taken for one."""
-    (tmp_path / "p.jsonl").write_text(f"{line}\n{to_line(Summary('b', 'text'))}")
-    assert [one.id for one in read_summaries(tmp_path / "p.jsonl")] == ["b"]
 
 
 @pytest.fixture
