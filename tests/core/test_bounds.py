@@ -83,7 +83,7 @@ BY_NAME = {  # messages that name what a setting chooses instead of its key
 }
 
 
-def settings_of(model: str) -> list[str]:
+def list_settings(model: str) -> list[str]:
     """Return the full keys of all settings of a run of a model."""
     own = [f"model.{item.name}" for item in fields(MODELS[model]) if item.name != "name"]
     return [*own, *SECTION_KEYS, *TOP_KEYS]
@@ -93,12 +93,12 @@ def cases(seed: int, models: tuple[str, ...] = tuple(MODELS)) -> list[tuple[str,
     """Return all (model, key, junk), in an order that the seed decides."""
     shuffled: list[tuple[str, str, str]] = []
     for model in models:
-        shuffled += product([model], settings_of(model), JUNK)
+        shuffled += product([model], list_settings(model), JUNK)
     random.Random(seed).shuffle(shuffled)
     return shuffled
 
 
-def words_of(model: str, key: str, value: str, folder: Path) -> list[str]:
+def build_words(model: str, key: str, value: str, folder: Path) -> list[str]:
     """Return the words of a command line that sets one key, on toy data; a word that is typed later wins."""
     needed = {
         "pagesum": ["model.init=random"],
@@ -119,7 +119,7 @@ def toy(here: Path) -> Path:
 def check_plan(model: str, key: str, value: str, folder: Path) -> bool:
     """Plan a run with one setting; return whether it is accepted, and if not, check the message."""
     try:
-        planning.plan(words_of(model, key, value, folder))
+        planning.plan(build_words(model, key, value, folder))
     except UsageError as error:
         message = str(error)
         assert "\n" not in message

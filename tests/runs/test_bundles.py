@@ -60,7 +60,7 @@ def pack_alone() -> None:
         shutil.rmtree(path.parent)
 
 
-def files_of(folder: Path) -> dict[str, bytes]:
+def read_contents(folder: Path) -> dict[str, bytes]:
     """Name → content of the files of a run, or of the tables."""
     paths = (path.relative_to(folder) for path in folder.rglob("*") if path.is_file())
     return {
@@ -70,11 +70,11 @@ def files_of(folder: Path) -> dict[str, bytes]:
 
 def test_packed_runs_are_read_as_folders_are(work: Path, run_command: Command) -> None:
     """Packing deletes nothing. Without their folders, files, records, outputs and the table are the same."""
-    everything = files_of(Path("results/runs"))
+    everything = read_contents(Path("results/runs"))
     before = contents(work)
     line = run_command(0, "runs", "pack").out.splitlines()[-1]
     assert line.startswith("packed: 2 runs → results/bundles/mine.tar.xz (")
-    assert files_of(Path("results/runs")) == everything
+    assert read_contents(Path("results/runs")) == everything
     pack_alone()
     assert main(["leaderboard"]) == 0
     assert contents(work) == before
@@ -83,10 +83,10 @@ def test_packed_runs_are_read_as_folders_are(work: Path, run_command: Command) -
 def contents(work: Path) -> list[object]:
     """Return all that is read of the runs of `results`."""
     results = Results(Path("results"))
-    found: list[object] = [files_of(Path("results/leaderboard"))]
+    found: list[object] = [read_contents(Path("results/leaderboard"))]
     for run in results.records("mine"):
         outputs = longsumbench.load_outputs(run)["prediction"].to_list()
-        found += [run, outputs, files_of(results.run_folder(run))]
+        found += [run, outputs, read_contents(results.run_folder(run))]
     return [*found, [(each.model, each.state, each.score) for each in list_runs(results)]]
 
 
@@ -97,11 +97,11 @@ def test_the_same_runs_give_the_same_bytes(work: Path) -> None:
     assert main(["runs", "pack"]) == 0
     shutil.move(work / "aside", random)
     assert main(["runs", "pack"]) == 0
-    packed = files_of(Path("results/bundles"))
+    packed = read_contents(Path("results/bundles"))
     shutil.rmtree("results/bundles")
     for _ in range(2):
         assert main(["runs", "pack"]) == 0
-        assert files_of(Path("results/bundles")) == packed
+        assert read_contents(Path("results/bundles")) == packed
     rows = list(csv.DictReader(io.StringIO(packed["mine.csv"].decode())))
     facts = [(row["model"], row["ranked_by"], row["n"]) for row in rows]
     assert facts == [("lead", "rougeLsum", "8"), ("random", "rougeLsum", "8")]
@@ -112,7 +112,7 @@ def test_no_command_changes_a_packed_run(work: Path, capsys: pytest.CaptureFixtu
     """It counts as finished. What would change it is refused in a line, whose command unpacks it."""
     run = run_folder(work, "lead")
     pack_alone()
-    copy = files_of(Results(Path("results")).find(run.name))
+    copy = read_contents(Results(Path("results")).find(run.name))
     same = [*RUN, *toy_words(work), "model=lead"]
     capsys.readouterr()
     assert main(same) == 0
@@ -121,10 +121,10 @@ def test_no_command_changes_a_packed_run(work: Path, capsys: pytest.CaptureFixtu
         assert main([*same, change]) == 2, change
         *_, line = capsys.readouterr().err.splitlines()
         assert f"the run {run.name} is packed, and no command changes it; unpack it first: " in line
-    assert files_of(Results(Path("results")).find(run.name)) == copy
+    assert read_contents(Results(Path("results")).find(run.name)) == copy
     assert [path.name for path in Path("results/runs").glob("*/*/*")] == ["0123456789ab"]
     subprocess.run(["sh", "-c", line.partition("unpack it first: ")[2]], check=True)
-    assert files_of(run) == copy
+    assert read_contents(run) == copy
     assert main([*same, "name=renamed"]) == 0
 
 
@@ -134,7 +134,7 @@ def test_a_packed_run_is_not_replaced_by_less(
     """A folder that lacks a packed file, or is being changed, does not replace the packed run; a line says so."""
     run = run_folder(work, "lead")
     assert main(["runs", "pack"]) == 0
-    packed, scores = files_of(Path("results/bundles")), run / "scores.csv"
+    packed, scores = read_contents(Path("results/bundles")), run / "scores.csv"
     scores.unlink()
     capsys.readouterr()
     assert main(["runs", "pack"]) == 0
@@ -144,7 +144,7 @@ def test_a_packed_run_is_not_replaced_by_less(
     with exclusive_lock(run / "work" / ".lock"):
         assert main(["runs", "pack"]) == 0
     assert "is running (process " in capsys.readouterr().err
-    assert files_of(Path("results/bundles")) == packed
+    assert read_contents(Path("results/bundles")) == packed
 
 
 @pytest.mark.parametrize("kind", ["changed", "added", "index"])

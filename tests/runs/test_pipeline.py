@@ -66,7 +66,7 @@ def write_test_rows(folder: Path, rows: Sequence[dict[str, Any]]) -> None:
     write_rows(folder / "test.jsonl", rows)
 
 
-def folder_of(config: RunConfig, record: RunRecord) -> Path:
+def find_folder(config: RunConfig, record: RunRecord) -> Path:
     """Return a finished run's folder."""
     return Results(Path(config.results_dir)).find(record.run_id)
 
@@ -139,7 +139,7 @@ def test_a_trained_run_is_complete(toy: Path) -> None:
     """Its record says what it was, on which texts and at what cost; its files are in the data's order."""
     config = configured(toy, "trunc", seed=3)
     record = run_point(Point(config, variant="x=1", command=("longsumbench", "run")))
-    folder = folder_of(config, record)
+    folder = find_folder(config, record)
     written = read_json(folder / "record.json")
     assert {**written, "verified": None} == json.loads(json.dumps(asdict(record)))
     key = record.key
@@ -185,14 +185,14 @@ def test_the_second_time_nothing_is_done(
     monkeypatch.setattr(pipeline, "_carry_out", lambda *_: pytest.fail("done again"))
     again = Point(config)
     assert run_point(again).run_id == record.run_id
-    assert log_lines == [f"already finished: lead on jsonl, {folder_of(config, record)}"]
+    assert log_lines == [f"already finished: lead on jsonl, {find_folder(config, record)}"]
     assert (first.carried_out, again.carried_out) == (True, False)
 
 
 def test_overwriting_does_it_again(toy: Path, log_lines: list[str]) -> None:
     """With overwrite=true a finished run is thrown away and done again, its training too."""
     config = configured(toy, "trunc")
-    folder = folder_of(config, run_point(Point(config)))
+    folder = find_folder(config, run_point(Point(config)))
     (folder / PREDICTIONS).write_text("")
     checkpoint = (folder / "work" / "checkpoint" / "fit.json").resolve()
     before = checkpoint.stat().st_mtime_ns
@@ -206,7 +206,7 @@ def test_a_record_that_came_with_a_checkout_is_no_finished_run(toy: Path) -> Non
     """Records are committed, predictions are not: where only the record exists, the run is done, to the same scores."""
     config = configured(toy)
     record = run_point(Point(config))
-    (folder_of(config, record) / "predictions.jsonl").unlink()
+    (find_folder(config, record) / "predictions.jsonl").unlink()
     again = Point(config)
     assert run_point(again).evaluation.scores == record.evaluation.scores
     assert again.carried_out
@@ -258,7 +258,7 @@ def test_texts_with_queries_have_a_baseline_that_goes_by_them(
     config = replace(config, model=replace(config.model, length="5"))
     *_, ranker = with_baselines(Point(config))
     assert (ranker.key.model, ranker.variant) == ("ranker", "length=5,rank=bm25")
-    predictions = (folder_of(config, ranker) / PREDICTIONS).read_text()
+    predictions = (find_folder(config, ranker) / PREDICTIONS).read_text()
     assert json.loads(predictions)["prediction"] == "The fox left its den."
     write_test_rows(toy, [asked, {**row, "id": "b"}])
     names = [record.key.model for record in with_baselines(Point(config))]
