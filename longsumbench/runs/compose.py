@@ -196,11 +196,9 @@ def scale_models(config_dir: str | None) -> dict[str, dict[str, dict[str, Any]]]
     scales: dict[str, dict[str, dict[str, Any]]] = {}
     for path in _config_files(config_dir, "scale/*.yaml"):
         with suppress(YAMLError, OmegaConfBaseException, OSError, ValueError):  # Hydra reports it
-            content = OmegaConf.to_container(OmegaConf.load(path))
+            content: Any = OmegaConf.to_container(OmegaConf.load(path))
             blocks = content.get(_MODELS) if isinstance(content, dict) else None
-            if not isinstance(blocks, dict):
-                continue
-            if all(isinstance(block, dict) for block in blocks.values()):
+            if isinstance(blocks, dict) and all(isinstance(item, dict) for item in blocks.values()):
                 scales.setdefault(path.stem, blocks)
     return scales
 
