@@ -136,7 +136,7 @@ def notebook_page(path: Path) -> tuple[str, dict[str, bytes]]:
 
 
 def on_page_markdown(markdown: str, page: Page, config: MkDocsConfig, files: Files) -> str:
-    """Point links at the pages of the site, and fill in what is generated."""
+    """Turn links to files into links to pages of the site, and fill in what is generated."""
     pages = {Path(file.abs_src_path).resolve(): file.src_uri for file in files if file.abs_src_path}
     pages[ROOT / "README.md"] = "index.md"
     pages |= {path: str(path.relative_to(ROOT / "docs").with_suffix(".md")) for path in NOTEBOOKS}

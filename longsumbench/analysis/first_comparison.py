@@ -47,7 +47,7 @@ PAPERS, REPORTS = "aclsum", "probe"  # the datasets
 
 
 def plan_comparison(
-    words: Sequence[str], command: tuple[str, ...], probe: bool = True
+    words: Sequence[str], command: tuple[str, ...], check_access: bool = True
 ) -> list[Launch]:
     """Plan the comparison and, if `words` or LONGSUMBENCH_MODEL name one, a language model in two readings.
 
@@ -64,8 +64,8 @@ def plan_comparison(
         if "," in value and key != "model.reading":
             raise UsageError(f"{word}: here, only model.reading may have several values")
     few = [_FEW_PAPERS] if words else []
-    papers = plan_launch([*_ON_PAPERS, *few], True, None, command, probe)
-    reports = plan_launch(_ON_REPORTS, True, None, command, probe)
+    papers = plan_launch([*_ON_PAPERS, *few], True, None, command, check_access)
+    reports = plan_launch(_ON_REPORTS, True, None, command, check_access)
     launches = [replace(papers, points=[*papers.points, *reports.points])]
     if words:
         typed_keys = {word.partition("=")[0] for word in words}
@@ -73,7 +73,7 @@ def plan_comparison(
         if "model.engine=api" not in words:
             defaults.append(_IN_THIS_PROCESS)
         words = [*defaults, *few, *words]
-        launches.append(plan_launch(words, True, None, command, probe))
+        launches.append(plan_launch(words, True, None, command, check_access))
     return launches
 
 

@@ -3,6 +3,7 @@
 from argparse import Namespace
 
 from longsumbench.cli.parser import Argument, Command
+from longsumbench.errors import EnvironmentProblem
 from longsumbench.formatting import print_text
 
 _INSTALL = {
@@ -28,8 +29,11 @@ _ARGUMENTS = (Argument("shell", ", ".join(_INSTALL), "SHELL", choices=tuple(_INS
 
 
 def _execute(options: Namespace) -> None:
-    from argcomplete.shell_integration import shellcode
-
+    try:
+        from argcomplete.shell_integration import shellcode
+    except ImportError as error:
+        problem = "completion needs the package argcomplete: pip install argcomplete"
+        raise EnvironmentProblem(problem) from error
     code = shellcode(["longsumbench"], shell=options.shell)
     first = [_COMPINIT] if options.shell == "zsh" else []
     print_text(

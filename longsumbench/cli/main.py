@@ -1,9 +1,7 @@
 """The command line. Each command imports its heavy libraries when it runs."""
 
-import argparse
 import logging
 import os
-import re
 import sys
 import traceback
 from argparse import Namespace
@@ -95,7 +93,6 @@ def main(arguments: Sequence[str] | None = None) -> int:
     # Flags of the level of messages may be anywhere; records do not store them.
     argv = list(sys.argv[1:] if arguments is None else arguments)
     words = [word for word in argv if word not in _LEVELS]
-    # The last of them counts.
     level = next((_LEVELS[word] for word in reversed(argv) if word in _LEVELS), None)
     outcome = "the same command starts again"
     try:
@@ -137,8 +134,7 @@ def parse_words(words: Sequence[str]) -> Namespace:
     Returns: the arguments of the command; its name is `command`.
 
     Raises:
-        UsageError: the command is missing, a word is neither a flag of the command nor an override, or a blank
-            divides a list of values.
+        UsageError: the command is missing, or a word is neither a flag of the command nor an override.
     """
     for removed, advice in _REMOVED.items():
         command, *flags = removed.split()
@@ -150,7 +146,7 @@ def parse_words(words: Sequence[str]) -> Namespace:
     free_words = [name for name in _FREE_WORDS if name in options]
     for word in extra:
         if word.startswith("-") and word != "-":
-            raise _unknown_flag(word, words, options)
+            raise _unknown_flag(word, options)
         if not free_words:
             raise UsageError(f"unknown argument '{word}' (see {options.parser.prog} --help)")
     for name in free_words:
@@ -160,21 +156,11 @@ def parse_words(words: Sequence[str]) -> Namespace:
     return options
 
 
-def _unknown_flag(word: str, words: Sequence[str], options: Namespace) -> UsageError:
-    """Return the error for an unknown flag; for a setting with dashes it proposes key=value."""
-    from longsumbench.runs.overrides import GROUPS, TOP_LEVEL_SETTINGS
-
-    flag, _, value = word.partition("=")
-    setting, command = flag.lstrip("-").replace("-", "_"), options.parser
-    takes_settings = "overrides" in options or "inputs" in options
-    if takes_settings and setting.partition(".")[0] in (*GROUPS, *TOP_LEVEL_SETTINGS):
-        following = words[words.index(word) + 1 :][:1]
-        if not value and following and not re.match(r"-|.*=", following[0]):
-            value = following[0]
-        return UsageError(f"'{flag}' is not a flag: write {setting}={value or 'VALUE'}")
-    return UsageError(
-        f"unknown flag '{flag}'{did_you_mean(flag, command.flags())} (see {command.prog} --help)"
-    )
+def _unknown_flag(word: str, options: Namespace) -> UsageError:
+    command, flag = options.parser, word.partition("=")[0]
+    suggestion = did_you_mean(flag, command.flags())
+    settings = "; settings have no dashes: KEY=VALUE" if "overrides" in options else ""
+    return UsageError(f"unknown flag '{flag}'{suggestion}{settings} (see {command.prog} --help)")
 
 
 def _load_commands() -> Iterator[Command]:
@@ -190,7 +176,6 @@ def parser() -> Parser:
     """Build the parser of all commands."""
     top = Parser("longsumbench", description=_OVERVIEW)
     top.add_argument("--version", action="version", version=f"longsumbench {__version__}")
-    _add_levels(top)
     subparsers = top.add_subparsers(
         title="commands", metavar="COMMAND", dest="command", required=True
     )
@@ -201,13 +186,4 @@ def parser() -> Parser:
         command.set_defaults(parser=command, execute=entry.execute, interrupted=entry.interrupted)
         for argument in entry.arguments:
             command.add_argument(*argument.names, **argument.settings)
-        _add_levels(command)
     return top
-
-
-def _add_levels(command: Parser) -> None:
-    quiet, verbose = "show only warnings and errors", "show debug messages and an error's traceback"
-    for short, long, meaning in (("-q", "--quiet", quiet), ("-v", "--verbose", verbose)):
-        command.add_argument(
-            short, long, action="store_true", default=argparse.SUPPRESS, help=meaning
-        )

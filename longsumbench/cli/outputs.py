@@ -63,7 +63,6 @@ def _execute_summarize(options: Namespace) -> None:
     arguments = (options.system, options.inputs, results_of(options))
     if options.output is None:
         return summarize_files(*arguments, options.together, options.json, options.query)
-    # Many files: continued by the same command
     if options.together:
         raise UsageError("--together makes one summary, which is printed: leave out --output")
     output = Path(options.output).expanduser()
@@ -141,13 +140,6 @@ _SCORE_ARGUMENTS = (
 
 
 def _execute_score(options: Namespace) -> None:
-    # Settings of a run are flags here.
-    for word in options.texts:
-        setting, sign, value = word.removeprefix("score.").partition("=")
-        if sign and word.startswith("score."):
-            raise UsageError(
-                f"'{word}' is for `run`; here write --{setting.replace('_', '-')} {value}"
-            )
     if not 1 <= len(options.texts) <= 2:
         raise UsageError(
             "give PREDICTIONS, and REFERENCES if in another file (see longsumbench score --help)"

@@ -15,7 +15,8 @@ from longsumbench.formatting import break_command, plain_table, print_text
 if TYPE_CHECKING:
     from longsumbench.runs.results import Results
 
-_EXIT_CODES = """\
+_EPILOG = """\
+anywhere: -q, --quiet: only warnings and errors; -v, --verbose: debug messages, and the traceback of an error
 exit codes: 0 done, 1 some runs failed, 2 wrong usage or configuration, 3 bad data,
 4 environment (network, disk, memory), 70 unexpected error (see the log that it names), 130 interrupted
 """
@@ -30,9 +31,7 @@ class Parser(argparse.ArgumentParser):
 
     def __init__(self, prog: str, **settings: Any) -> None:
         raw = argparse.RawDescriptionHelpFormatter
-        super().__init__(
-            prog, **settings, epilog=_EXIT_CODES, formatter_class=raw, allow_abbrev=False
-        )
+        super().__init__(prog, **settings, epilog=_EPILOG, formatter_class=raw, allow_abbrev=False)
 
     def flags(self) -> list[str]:
         """Return the known flags ("--show")."""
@@ -83,11 +82,11 @@ def check_blanks(words: Sequence[str]) -> None:
             joined, with_blanks = f"{joined}{next_word}", f"{with_blanks} {next_word}"
         if joined != word:
             raise UsageError(
-                f"{_place_of_blank(with_blanks)} divides '{with_blanks}': write {joined}"
+                f"{_describe_blank(with_blanks)} divides '{with_blanks}': write {joined}"
             )
 
 
-def _place_of_blank(text: str) -> str:
+def _describe_blank(text: str) -> str:
     """Return where the first blank next to a comma or "=" is: "a blank after ','"."""
     match = re.search(r"([,=]) | ([,=])", text)
     assert match is not None
@@ -152,7 +151,6 @@ class Command(NamedTuple):
 
 # Arguments of several commands
 OVERRIDES = Argument("overrides", "settings, as listed above", "KEY=VALUE", nargs="*", default=[])
-# Of files that commands write
 _FILE_ENDINGS = (".csv", ".html", ".json", ".jsonl", ".md", ".png", ".svg", ".tex", ".txt")
 RUN = Argument("run", "a run's folder, its id or its beginning, or a model with one run", "RUN")
 RESULTS_DIR = Argument(

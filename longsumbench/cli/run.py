@@ -72,16 +72,20 @@ def _execute(options: Namespace) -> None:
     with first_process(take_part) as first:
         if not first:
             return
-        compares, probe = _compares(options), not (options.show or options.estimate)
+        compares, check_access = _compares(options), not (options.show or options.estimate)
         with phase("loading the libraries"):
             if compares:
                 from longsumbench.analysis.first_comparison import plan_comparison, run_comparison
 
-                launches = plan_comparison(options.overrides, options.command_line, probe)
+                launches = plan_comparison(options.overrides, options.command_line, check_access)
             else:
                 overrides = add_config_file(options.config, options.overrides)
                 launch = plan_launch(
-                    overrides, options.multirun, options.config_dir, options.command_line, probe
+                    overrides,
+                    options.multirun,
+                    options.config_dir,
+                    options.command_line,
+                    check_access,
                 )
                 launches = [launch]
         points = list(chain.from_iterable(launch.points for launch in launches))

@@ -24,7 +24,6 @@ from longsumbench.errors import UsageError, did_you_mean
 _LONGEST_TEXT = 4_096
 # Characters of a refused value that a message repeats.
 _SHOWN = 60
-# The default maximum of a count.
 _MAX_COUNT = 10**9
 _FOLDER_NAME = re.compile(
     r"(?!(?:null|true|false|nan|inf)$)[a-z][\w.-]{0,59}", re.ASCII | re.IGNORECASE
@@ -138,7 +137,7 @@ class Date(Bound):
         """Return the end of the error message."""
         day = f"{value}-01" if len(str(value)) == len("2019-10") else str(value)
         try:
-            # It also reads other notations.
+            # fromisoformat also reads other notations.
             if date.fromisoformat(day).isoformat() == day:
                 return None
         except ValueError:
@@ -152,8 +151,7 @@ Count = Annotated[int, Between(1, _MAX_COUNT)]
 NonNegative = Annotated[int, Between(0, _MAX_COUNT)]
 BatchSize = Annotated[int, Between(1, 10**6)]
 Processes = Annotated[int, Between(1, 1_024)]
-TokenCount = Annotated[int, Between(1, 10**7)]  # of a text
-# Of a summary: at least one and its end.
+TokenCount = Annotated[int, Between(1, 10**7)]
 TargetTokens = Annotated[int, Between(2, 10**7)]
 Width = Annotated[int, Between(1, 10**6)]
 Heads = Annotated[int, Between(1, 10**4)]
@@ -165,7 +163,6 @@ Percentage = Annotated[float, Between(0, 100)]
 Weight = Annotated[float, Between(0, 10**6)]
 Positive = Annotated[float, Between(0, 10**6, open_low=True)]
 Seconds = Positive
-# Up to 19 years.
 Minutes = Annotated[float, Between(0, 10**7)]
 Resamples = Annotated[int, Between(100, 10**6)]
 Device = Annotated[str, OneOf("auto", "cpu", "cuda", "mps")]

@@ -17,8 +17,8 @@ from joblib.hashing import NumpyHasher  # type: ignore[import-untyped]
 from longsumbench.errors import UsageError
 
 # (text) → summary, or (text, query=…) → summary.
-Summarizer = Callable[..., object]
-_registered: dict[str, Summarizer] = {}
+TextFunction = Callable[..., object]
+_registered: dict[str, TextFunction] = {}
 
 _INSTALLED = re.compile(rf"{re.escape(os.path.dirname(os.__file__))}/|.*/(site|dist)-packages/")
 # What code does is decided by these fields, not by its place
@@ -29,7 +29,7 @@ _WRAPPERS = (CellType, staticmethod, classmethod, property, functools.cached_pro
 _WRAPPED = ("cell_contents", "__wrapped__", "fget", "fset", "fdel", "func")
 
 
-def register_function(function: Summarizer) -> str:
+def register_function(function: TextFunction) -> str:
     """Keep a function for this process, and return its name with a hash of what it is.
 
     The hash covers code, constants and values of all that it reaches: defaults, variables outside, attributes, classes,
@@ -54,7 +54,7 @@ def register_function(function: Summarizer) -> str:
     return name
 
 
-def registered_function(name: str | None) -> Summarizer:
+def registered_function(name: str | None) -> TextFunction:
     """Return a function by the name that `register_function` gave to it.
 
     Raises:
@@ -67,7 +67,7 @@ def registered_function(name: str | None) -> Summarizer:
     return _registered[name]
 
 
-def query_argument(function: Summarizer, query: str | None) -> dict[str, str | None]:
+def query_argument(function: TextFunction, query: str | None) -> dict[str, str | None]:
     """Return the argument `query` if a function has a parameter of that name."""
     return {"query": query} if "query" in signature(function).parameters else {}
 

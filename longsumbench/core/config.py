@@ -21,14 +21,12 @@ from longsumbench.core.system_config import SystemConfig
 from longsumbench.errors import UsageError, did_you_mean
 
 _OUTPUT_LENGTHS = ("min_length", "max_length")
-# A card without them surprises.
 _ON_CARDS = (
     "max_length",
     "num_beams",
     "length_penalty",
     "no_repeat_ngram",
 )
-# Minutes, up to 19 years.
 Timeout = Annotated[float, Between(0, 10**7, open_low=True)]
 
 
@@ -100,37 +98,20 @@ def resolve_config(composed: DictConfig, model_config: type) -> RunConfig:
         if name != "model":
             names = {item.name for item in fields(schema)}
             overrides = {key: top[key] for key in top.keys() & names - {"name"}} | overrides
-        usual = _within_limits(settled["model"]) if name == "decode" else {}
-        settled[name] = _build_section(name, schema, usual, overrides)
+        if name == "decode":
+            overrides = _card_decoding(settled["model"]) | overrides
+        settled[name] = build_settings(schema, overrides, prefix=f"{name}.")
     config: RunConfig = build_settings(RunConfig, top, prefix="", groups=settled)
     return config
 
 
-def _build_section(
-    name: str, schema: type, usual: Mapping[str, Any], overrides: Mapping[str, Any]
-) -> Any:
-    """Build a section from a card's values and those that replace them; an error names the former, too."""
-    try:
-        return build_settings(schema, {**usual, **overrides}, prefix=f"{name}.")
-    except UsageError as error:
-        of_card = []
-        for key, value in usual.items():
-            if key not in overrides and f"{name}.{key}={value}" in str(error):
-                of_card.append(f"{name}.{key}={value}")
-        if not of_card:
-            raise
-        raise UsageError(
-            f"{error}; {', '.join(of_card)} is of the checkpoint's card: set it, too"
-        ) from error
-
-
-def _within_limits(model: SystemConfig) -> dict[str, Any]:
+def _card_decoding(model: SystemConfig) -> dict[str, Any]:
     """Return the settings of a checkpoint's card, with lengths that the system can write."""
-    usual = dict(model.usual_decoding() or {})
-    for name in _OUTPUT_LENGTHS:
-        if name in usual and model.decode_length:
-            usual[name] = min(usual[name], model.decode_length)
-    return usual
+    decoding = dict(model.usual_decoding() or {})
+    for name in decoding.keys() & _OUTPUT_LENGTHS:
+        if model.decode_length:
+            decoding[name] = min(decoding[name], model.decode_length)
+    return decoding
 
 
 def describe_card(config: RunConfig, overrides: Collection[str]) -> str:
@@ -139,18 +120,18 @@ def describe_card(config: RunConfig, overrides: Collection[str]) -> str:
     `overrides` are the names of the settings of `decode` that YAML files or the command line set.
     """
     model, notes = config.model, []
-    usual, limit = model.usual_decoding(), model.decode_length
-    if usual is None:
+    card, limit = model.usual_decoding(), model.decode_length
+    if card is None:
         return ""
     used = {**vars(config.decode), "max_length": limit}
-    absent = [name for name in _ON_CARDS if name not in usual and name not in overrides]
+    absent = [name for name in _ON_CARDS if name not in card and name not in overrides]
     if absent:
         values = " ".join(f"decode.{name}={used[name]}" for name in absent)
         notes.append(f"lacks {', '.join(absent)}: used {values}")
     for name in _OUTPUT_LENGTHS:
-        if limit and name not in overrides and usual.get(name, 0) > limit:
+        if limit and name not in overrides and card.get(name, 0) > limit:
             notes.append(
-                f"has {name}={usual[name]}: used decode.{name}={limit}, model.decode_length"
+                f"has {name}={card[name]}: used decode.{name}={limit}, model.decode_length"
             )
     if (prefix := model.usual_prefix()) and not model.prefix:
         notes.append(f"begins inputs with '{prefix}': add \"model.prefix='{prefix}'\" for that")
@@ -214,7 +195,7 @@ def _check_values(
             advice = f"write {prefix}{key}=null, or leave it out" if has_null else "leave it out"
             raise UsageError(f"{prefix}{key}=None would be a text: {advice}")
     checked = OmegaConf.structured(schema)
-    # Of a frozen dataclass.
+    # The dataclass may be frozen.
     OmegaConf.set_readonly(checked, False)
     for key, value in values.items():
         # Null is also an empty text, where that is the default.

@@ -62,13 +62,13 @@ class RunKey:
         """
         model, dataset = config.model, config.dataset
         parts = deciding_parts(model, config.train, config.decode)
-        idle = settings_without_effect(config)
+        unused_settings = settings_without_effect(config)
         identity = model.identity() if content is None else content
         system = {f"model.{name}": value for name, value in identity.items()}
         for section in parts - {"seed"}:
             for name, value in _deciding_summaries(getattr(config, section)).items():
                 system[f"{section}.{name}"] = value
-        for name in system.keys() & idle:
+        for name in system.keys() & unused_settings:
             del system[name]
         words = settings_deciding(config.score, "words")
         if words and (model.capabilities.counts_overlap or learned_ranker(model.rank)):

@@ -35,20 +35,18 @@ from longsumbench.files import digest
 # trained: byte-level BPE, which needs all 256 bytes; words: word level, which needs one word.
 TRAINED_TOKENIZERS = {"trained": 260, "words": 5}
 
-# Orders a system's units.
 RankerName = Annotated[str, OneOf("none", more=lambda: registry.rankers.targets())]
 _ReaderName = Annotated[str, OneOf(more=lambda: registry.corpora.targets())]
 SplitName = Annotated[str, OneOf("train", "validation", "test")]
-# Tokens of a generated document.
 Length = Annotated[int, Between(32, 10**7)]
 Agenda = Annotated[str, OneOf("fixed", "asked")]
 Optimizer = Annotated[str, OneOf("adafactor", "adam", "adagrad")]
 ScheduleName = Annotated[str, OneOf("sqrt_decay", "noam", "pagesum", "linear", "constant", "hold")]
-_Budget = Annotated[int, Between(0, 10**15)]  # tokens
-Best = Annotated[int, Between(1, 1_000)]  # checkpoints
+_Budget = Annotated[int, Between(0, 10**15)]
+Best = Annotated[int, Between(1, 1_000)]
 Helpers = Annotated[int, Between(0, 1_024)]
 Beams = Annotated[int, Between(1, 1_000)]
-Exponent = Annotated[float, Between(-20, 20)]  # of a length
+Exponent = Annotated[float, Between(-20, 20)]
 _LengthNorm = Annotated[str, OneOf("power", "wu")]
 _Precision = Annotated[str, OneOf("float32", "tf32", "bf16")]
 Coverage = Annotated[str, OneOf("none", "summary", "wu")]
@@ -58,9 +56,7 @@ _Kept = Annotated[str, OneOf("all", "none", number_of="examples", least=0)]
 Share = Annotated[float, Between(0, 1, open_low=True)]
 TrainedPart = Annotated[str, OneOf("all", "scorer")]
 OutputMode = Annotated[str, OneOf("write", "extract")]
-# Length of an extract.
 SummaryWords = Annotated[str, OneOf("train", "reference", number_of="words")]
-# Length that a model or a program is asked for.
 AskedWords = Annotated[str, OneOf("train", number_of="words")]
 Mode = Annotated[str, OneOf("google", "perl")]
 _WordRule = Annotated[str, OneOf("default", "unicode")]

@@ -38,7 +38,7 @@ _Outcome = Literal[
     "texts",
 ]
 Decides = _Outcome | Literal["measures", "evidence", "nothing"]
-# Leave each summary as it is.
+# Settings that leave each summary as it is.
 SAME_SYSTEM: tuple[Decides, ...] = (
     "examples",
     "measures",
@@ -46,7 +46,7 @@ SAME_SYSTEM: tuple[Decides, ...] = (
     "nothing",
 )
 _OUTCOMES: tuple[Decides, ...] = get_args(_Outcome)
-# Leave summaries and ROUGE as they are.
+# Settings that leave summaries and ROUGE as they are.
 SAME_RUN: tuple[Decides, ...] = (
     "measures",
     "evidence",

@@ -175,7 +175,7 @@ def check_search(model: SystemConfig, decode: Decoding) -> None:
     Raises:
         UsageError: a length is above `model.decode_length`; `decode.coverage` is set, but the decoder gives no
             attention; `decode.length_norm` is set, but the search has the library's only; `decode.mode=extract`, but
-            the system scores nothing.
+            the system scores nothing; `decode.reference_evidence`, but it keeps none.
     """
     limit = model.decode_length
     for name, length in (("min_length", decode.min_length), ("max_length", decode.max_length)):
@@ -183,25 +183,30 @@ def check_search(model: SystemConfig, decode: Decoding) -> None:
             raise UsageError(
                 f"decode.{name}={length} is above model.decode_length={limit}, the longest it can write"
             )
+    capabilities = model.capabilities
+    keeps_both = capabilities.keeps_evidence and capabilities.keeps_reference_evidence
+    subject = f"model={model.name}, at least with these settings,"
+    if decode.reference_evidence and not keeps_both:
+        raise UsageError(
+            f"decode.reference_evidence=true: {subject} keeps no evidence of the reference"
+        )
     if "decode" not in model.decided_by:
         return
-    able = model.capabilities
     searches = decode.num_beams > 1 and decode.length_norm != "power"
-    if searches and not able.supports_length_norms:
+    if searches and not capabilities.supports_length_norms:
         problem = f"model={model.name} searches with the library's length norm"
         raise UsageError(
             f"decode.length_norm={decode.length_norm}: {problem}: choose decode.length_norm=power"
         )
-    cannot = f"model={model.name}, at least with these settings,"
-    if decode.mode == "extract" and not able.extracts:
+    if decode.mode == "extract" and not capabilities.extracts:
         names = registry.systems.shipped()
         extracting = [name for name in names if registry.config_of(name)().capabilities.extracts]
         advice = f"choose decode.mode=write, or another model ({', '.join(extracting)})"
         raise UsageError(
-            f"decode.mode=extract: {cannot} scores no sentences of the source: {advice}"
+            f"decode.mode=extract: {subject} scores no sentences of the source: {advice}"
         )
-    if decode.coverage != "none" and not able.gives_attention:
-        problem = f"{cannot} cannot give the search its attention"
+    if decode.coverage != "none" and not capabilities.gives_attention:
+        problem = f"{subject} cannot give the search its attention"
         raise UsageError(
             f"decode.coverage={decode.coverage}: {problem}: choose decode.coverage=none"
         )

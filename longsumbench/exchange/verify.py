@@ -51,7 +51,7 @@ from longsumbench.outputs.import_outputs import (
 from longsumbench.rouge.scorer import ROUGE_TYPES
 from longsumbench.runs.compose import hydra_session
 from longsumbench.runs.overrides import add_config_file, as_hydra, read_config_file
-from longsumbench.runs.pipeline import copies_sources, key_of_run, total_ledger
+from longsumbench.runs.pipeline import key_of_run
 from longsumbench.runs.predictions import digest_texts, num_summarized, read_summaries
 from longsumbench.runs.record import (
     ImportedOutputs,
@@ -65,8 +65,13 @@ from longsumbench.runs.record import (
     split_variant,
 )
 from longsumbench.runs.results import VERIFIED_FILE, Results, hash_scored_files, stage_of_run
-from longsumbench.runs.scoring import score_run, scored_examples
-from longsumbench.runs.variant import name_variant, usual_config
+from longsumbench.runs.scoring import (
+    copies_sources,
+    score_run,
+    scored_examples,
+    total_ledger,
+)
+from longsumbench.runs.variant import name_variant
 from longsumbench.sentences import split_for_rouge
 
 _log = logging.getLogger(__name__)
@@ -345,7 +350,7 @@ def _add_other_metrics(
 def _expected_variant(folder: Path, record: RunRecord, config: RunConfig) -> str:
     with hydra_session():
         overrides = list(map(as_hydra, add_config_file(folder / "config.yaml", [])))
-        variant = name_variant(overrides, config, usual_config)
+        variant = name_variant(overrides, config)
     has_files = any(word.startswith(_OTHER_FILES) for word in record.command)
     is_part = {*split_variant(record.variant)} <= {*split_variant(variant)}
     return record.variant if has_files and is_part else variant

@@ -260,7 +260,7 @@ def plan_import(
     overrides = [f"dataset.split={split}"] if split else []
     overrides += [] if outputs.seed is None else [f"seed={outputs.seed}"]
     # Planned as a run of Lead, which needs nothing; its system is replaced
-    (point,) = plan(["model=lead", f"dataset={dataset}", *overrides, *words], probe=True)
+    (point,) = plan(["model=lead", f"dataset={dataset}", *overrides, *words], check_access=True)
     model = ImportedConfig(outputs.model, variant=outputs.variant, seed=outputs.seed)
     return replace(point, config=replace(point.config, model=model))
 

@@ -43,7 +43,6 @@ _IMPOSSIBLE_NAMES = (
     errno.EINVAL,
     errno.EILSEQ,
 )
-# Of the index
 _HEADER = ("run_id", "model", "variant", "seed", "n", "ranked_by", "score", "digest")
 
 
@@ -185,7 +184,7 @@ def _extract_member(
     is_of_run = _RUN_PARTS < len(parts) < _MOST_PARTS and _is_packed(parts[_RUN_PARTS:])
     if not (is_file and is_inside and is_of_run):
         raise DataError(
-            f"{_name_of(member)} in this bundle is not a file of a run on {dataset}", bundle
+            f"{_quote_name(member)} in this bundle is not a file of a run on {dataset}", bundle
         )
     path = folder.joinpath(*parts)
     # "xb": no file of the bundle replaces another.
@@ -201,8 +200,8 @@ def _extract_member(
         reason = (
             f"cannot be unpacked ({error.strerror}): the name is too long, or another file has it"
         )
-        raise DataError(f"{_name_of(member)} in this bundle {reason}", bundle) from error
+        raise DataError(f"{_quote_name(member)} in this bundle {reason}", bundle) from error
 
 
-def _name_of(member: tarfile.TarInfo) -> str:
+def _quote_name(member: tarfile.TarInfo) -> str:
     return repr(shorten_path(member.name))

@@ -1,6 +1,7 @@
-"""The systems of finished runs: their checkpoints, and how they are loaded. Begin with `find_checkpoint`."""
+"""Where a fitted system comes from: a checkpoint, a finished run or the hub. Begin with `find_checkpoint`."""
 
 from collections.abc import Callable, Mapping
+from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -16,6 +17,20 @@ from longsumbench.runs.record import RunRecord
 from longsumbench.runs.results import Results, read_run_config, stage_of_run
 
 
+@dataclass(frozen=True)
+class FoundSystem:
+    """A system that `load` loads.
+
+    Attributes:
+        name: its name, or that of its folder.
+        decoding: how it writes, unless the user chooses otherwise.
+    """
+
+    name: str
+    decoding: core.Decoding
+    load: Callable[[], core.System]
+
+
 def fit_context(
     splits: Mapping[str, core.Split],
     config: core.RunConfig,
@@ -23,14 +38,20 @@ def fit_context(
     workdir: Path | None = None,
 ) -> core.FitContext:
     """Return what a system is fitted with; it can use the finished runs of the results folder."""
-    results = Results.at(config.results_dir)
+    return core.FitContext(
+        splits.get("train"),
+        splits.get("validation"),
+        config.train,
+        stages,
+        config.score,
+        partial(_open_run, config.results_dir),
+        workdir,
+    )
 
-    def open_run(name: str) -> core.System:
-        _, _, load = find_checkpoint(results.find(name), results)
-        return load()
 
-    train, validation = splits.get("train"), splits.get("validation")
-    return core.FitContext(train, validation, config.train, stages, config.score, open_run, workdir)
+def _open_run(results_dir: str, name: str) -> core.System:
+    results = Results.at(results_dir)
+    return _find_in_run(results.find(name), results).load()
 
 
 def find_used_run(run: str, results: Results) -> tuple[str, core.SystemConfig]:
@@ -60,13 +81,18 @@ def _check_not_imported(record: RunRecord, folder: Path) -> None:
         )
 
 
-def find_checkpoint(
-    run: str | Path | RunRecord, results: Results
-) -> tuple[Path, Mapping[str, Any], Callable[[], core.System]]:
-    """Return a checkpoint's folder, or that of a run without training; the run's decode settings; what loads it."""
+def find_checkpoint(run: str | Path | RunRecord, results: Results) -> FoundSystem:
+    """Find a checkpoint by its folder, by its run or by its name on the hub; also a run that trained nothing.
+
+    Raises:
+        UsageError: there is no such checkpoint.
+        DataError: it is damaged.
+    """
     folder = Path(run.run_id if isinstance(run, RunRecord) else run).expanduser()
     if (folder / "system.json").is_file():
-        return folder, core.read_saved(folder).get("decode", {}), partial(open_system, folder)
+        decode = core.read_saved(folder).get("decode", {})
+        decoding = core.build_settings(core.Decoding, decode, "decode.")
+        return FoundSystem(f"{folder}", decoding, partial(open_system, folder))
     if folder.is_dir() and not (folder / "record.json").is_file():
         inner = folder / "work" / "checkpoint"
         unfinished = (
@@ -76,18 +102,25 @@ def find_checkpoint(
             f"{folder} is neither a checkpoint (system.json) nor a run (record.json){unfinished}"
         )
     try:
-        run = results.find(str(folder))
+        run_folder = results.find(str(folder))
     except UsageError as problem:
         if isinstance(run, str) and HUB_NAME.fullmatch(run):
             return find_checkpoint(_fetch_system(run), results)
         suggestion = did_you_mean(str(run), core.registry.systems.targets())
         raise UsageError(f"no folder {folder}{suggestion}, and {problem}") from None
+    return _find_in_run(run_folder, results)
+
+
+def _find_in_run(run: Path, results: Results) -> FoundSystem:
+    """Return the system of a finished run, by its checkpoint, or made again if it trained nothing."""
     record, weights = RunRecord.read(run), stage_of_run(run, "checkpoint")
     _check_not_imported(record, run)
-    decode = recorded_decoding(record)
+    decoding = core.Decoding(**recorded_decoding(record))
     if not (weights / "system.json").is_file():
-        if not needs_training(read_run_config(run)):
-            return run, decode, partial(_system_of_run, run, results)
+        config = read_run_config(run)
+        if not needs_training(config):
+            config.results_dir = f"{results.root}"
+            return FoundSystem(f"{run}", decoding, partial(_fit_again, config))
         gone = (
             f"the checkpoint of {run} is no longer in the cache: run it again with overwrite=true"
         )
@@ -104,7 +137,7 @@ def find_checkpoint(
         raise UsageError(
             f"{run} was written by other weights, trained again since; to use the new ones, name {weights}"
         )
-    return weights, decode, partial(open_system, weights, record.config.model)
+    return FoundSystem(f"{weights}", decoding, partial(open_system, weights, record.config.model))
 
 
 def _fetch_system(name: str) -> Path:
@@ -118,8 +151,8 @@ def _fetch_system(name: str) -> Path:
 
 def recorded_decoding(record: RunRecord) -> dict[str, Any]:
     """Return the settings of `decode.*` that decide a run's summaries."""
-    idle = core.names_deciding(core.Decoding, *core.SAME_SYSTEM)
-    return {key: value for key, value in vars(record.config.decode).items() if key not in idle}
+    neutral = core.names_deciding(core.Decoding, *core.SAME_SYSTEM)
+    return {key: value for key, value in vars(record.config.decode).items() if key not in neutral}
 
 
 def open_system(folder: Path, settings: Mapping[str, Any] | None = None) -> core.System:
@@ -144,10 +177,7 @@ def open_system(folder: Path, settings: Mapping[str, Any] | None = None) -> core
     return system
 
 
-def _system_of_run(folder: Path, results: Results) -> core.System:
-    """Return the system of a run that trained nothing, made again from its texts; errors are those of a run."""
-    config = read_run_config(folder)
-    config.results_dir = f"{results.root}"
+def _fit_again(config: core.RunConfig) -> core.System:
     return fitted_system(config, load_texts(config.dataset, user_cache()).splits)
 
 

@@ -11,7 +11,6 @@ from typing import Any
 
 import hydra
 from hydra.core.config_store import ConfigStore
-from hydra.core.override_parser.overrides_parser import OverridesParser
 from hydra.errors import HydraException, MissingConfigException, OverrideParseException
 from omegaconf import DictConfig, OmegaConf
 from omegaconf.errors import OmegaConfBaseException
@@ -23,6 +22,7 @@ from longsumbench.errors import SuiteError, UnknownName, UsageError
 from longsumbench.runs.overrides import (
     first_error_line,
     format_override,
+    parse_overrides,
     sets_value,
     unknown_choice,
 )
@@ -94,23 +94,29 @@ def with_recipe(overrides: Sequence[str], config_dir: str | None) -> list[str]:
 
 
 def compose(overrides: Sequence[str], config_dir: str | None) -> DictConfig:
-    """Return the configuration of some overrides, without the sweep of an experiment."""
-    composed = compose_overrides(overrides, config_dir)
+    """Merge overrides into the YAML files, as Hydra does after reading all files, but without an experiment's sweep."""
+    composed = compose_files(overrides, config_dir)
     composed.pop(OWN_SWEEP, None)
+    for override in parse_overrides(list(filter(sets_value, overrides))):
+        try:
+            OmegaConf.update(
+                composed, override.key_or_group, override.value(), merge=True, force_add=True
+            )
+        except OmegaConfBaseException as error:
+            word = format_override(override.input_line or override.key_or_group)
+            problem = f"'{word}' is invalid: {first_error_line(error)}"
+            raise UsageError(f"{problem} (see longsumbench run --help)") from error
     return composed
 
 
-def compose_overrides(overrides: Sequence[str], config_dir: str | None) -> DictConfig:
-    """Merge overrides into the YAML files with Hydra; results are cached."""
-    return copy.deepcopy(_composed_once(tuple(overrides), config_dir))
+def compose_files(overrides: Sequence[str], config_dir: str | None) -> DictConfig:
+    """Return what the files set that some overrides choose, without the settings among them."""
+    choices = tuple(word for word in overrides if not sets_value(word))
+    return copy.deepcopy(_compose_choices(choices, config_dir))
 
 
-@lru_cache(maxsize=64)
-def _composed_once(overrides: tuple[str, ...], config_dir: str | None) -> DictConfig:
-    choices = [word for word in overrides if not sets_value(word)]
-    settings = [word for word in overrides if sets_value(word)]
-    if settings:  # points with the same choices share the files
-        return _with_settings(compose_overrides(choices, config_dir), settings)
+@lru_cache(maxsize=64)  # runs with the same choices share the files
+def _compose_choices(choices: tuple[str, ...], config_dir: str | None) -> DictConfig:
     for name, path in dataset_files().items():
         if f"dataset={name}" in choices:
             read_dataset_file(path)  # its errors name the file
@@ -127,26 +133,12 @@ def _composed_once(overrides: tuple[str, ...], config_dir: str | None) -> DictCo
     return composed
 
 
-def _with_settings(composed: DictConfig, words: Sequence[str]) -> DictConfig:
-    """Merge settings into a configuration, as Hydra does after reading all files."""
-    for override in OverridesParser.create().parse_overrides(list(words)):
-        try:
-            OmegaConf.update(
-                composed, override.key_or_group, override.value(), merge=True, force_add=True
-            )
-        except OmegaConfBaseException as error:
-            word = format_override(override.input_line or override.key_or_group)
-            problem = f"'{word}' is invalid: {first_error_line(error)}"
-            raise UsageError(f"{problem} (see longsumbench run --help)") from error
-    return composed
-
-
 def offer_plugins(config_dir: str | None) -> None:
     """Offer all systems and corpora to Hydra, including plug-ins and names without a YAML file.
 
     This also clears the cache of YAML files.
     """
-    _composed_once.cache_clear()
+    _compose_choices.cache_clear()
     files = [path for path in _config_files(config_dir, "*/*.yaml") if path.is_file()]
     names = (tuple(registry.systems.targets()), tuple(registry.corpora.targets()))
     _offer(config_dir, *names, tuple((path, path.stat().st_mtime_ns) for path in files))
@@ -160,12 +152,13 @@ def _offer(
     files: tuple[tuple[Path, int], ...],
 ) -> None:
     scale_models.cache_clear()
-    nodes: dict[str, dict[str, Any]] = {}
+    nodes: dict[str, dict[str, Any]] = {
+        "model": {name: {"model": {"name": name}} for name in models},
+        "dataset": {name: {"dataset": {"name": name, "reader": name}} for name in datasets},
+        "scale/model": _scale_options(config_dir),
+    }
     for group in ("train", "decode", "score"):
         nodes[group] = {"default": {group: {}}}
-    nodes["model"] = {name: {"model": {"name": name}} for name in models}
-    nodes["dataset"] = {name: {"dataset": {"name": name, "reader": name}} for name in datasets}
-    nodes["scale/model"] = _scale_options(config_dir)
     store = ConfigStore.instance()
     for group, group_nodes in nodes.items():
         store.repo.pop(group.partition("/")[0], None)  # names of an earlier folder
@@ -203,11 +196,9 @@ def scale_models(config_dir: str | None) -> dict[str, dict[str, dict[str, Any]]]
     scales: dict[str, dict[str, dict[str, Any]]] = {}
     for path in _config_files(config_dir, "scale/*.yaml"):
         with suppress(YAMLError, OmegaConfBaseException, OSError, ValueError):  # Hydra reports it
-            content = OmegaConf.to_container(OmegaConf.load(path))
+            content: Any = OmegaConf.to_container(OmegaConf.load(path))
             blocks = content.get(_MODELS) if isinstance(content, dict) else None
-            if not isinstance(blocks, dict):
-                continue
-            if all(isinstance(block, dict) for block in blocks.values()):
+            if isinstance(blocks, dict) and all(isinstance(item, dict) for item in blocks.values()):
                 scales.setdefault(path.stem, blocks)
     return scales
 
@@ -233,7 +224,7 @@ def translate_hydra_error(error: Exception) -> SuiteError:
     if isinstance(error, MissingConfigException) and error.missing_cfg_file:
         group, _, name = str(error.missing_cfg_file).partition("/")
         inner, slash, choice = name.partition("/")
-        if slash and (CONF / group / inner).is_dir():  # a nested group: model/recipe
+        if slash and (CONF / group / inner).is_dir():  # a nested group: hydra/launcher
             group, name = f"{group}/{inner}", choice
         return unknown_choice(group, name, error.options or [])
     if isinstance(error, OverrideParseException):

@@ -8,7 +8,7 @@ import subprocess
 import sys
 from collections.abc import Iterable, Mapping
 from contextlib import suppress
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cache
 from importlib.metadata import PackageNotFoundError, distributions, version
 from pathlib import Path
@@ -65,29 +65,28 @@ class Environment:
 
 def environment(devices: Iterable[str] = ("auto",)) -> Environment:
     """Return the versions, hardware and commit of this process; `devices` are the settings of what runs in it."""
-    torch, encoders = (
-        sys.modules.get("torch"),
-        sys.modules.get("longsumbench.modeling.nn.unit_encoder"),
-    )
+    torch = sys.modules.get("torch")
+    encoders = sys.modules.get("longsumbench.modeling.nn.unit_encoder")
     on_gpu = torch is not None and not set(devices) <= {"cpu", "mps"} and torch.cuda.is_available()
-    return Environment(
+    recorded = Environment(
         longsumbench=longsumbench.__version__,
         commit=(_git("rev-parse", "HEAD") or b"").decode().strip() or None,
         patched=bool(_git("status", "--porcelain", "--", *_CODE)),
         python=platform.python_version(),
         system=f"{platform.system()} {platform.machine()}",
-        processor=", ".join(
-            [_processor(), *([torch.backends.cpu.get_cpu_capability()] if torch else [])]
-        ),
+        processor=_processor(),
         cores=os.cpu_count(),
-        threads=torch.get_num_threads() if torch else None,
-        gpu=torch.cuda.get_device_name() if torch and on_gpu else None,
-        piece_tokens=encoders.piece_tokens(torch.device("cuda" if on_gpu else "cpu"))
-        if torch and encoders
-        else None,
-        packages={
-            name: release for name in _RECORDED_PACKAGES if (release := _package_version(name))
-        },
+        packages=_recorded_versions(),
+    )
+    if torch is None:
+        return recorded
+    device = torch.device("cuda" if on_gpu else "cpu")
+    return replace(
+        recorded,
+        processor=f"{recorded.processor}, {torch.backends.cpu.get_cpu_capability()}",
+        threads=torch.get_num_threads(),
+        gpu=torch.cuda.get_device_name() if on_gpu else None,
+        piece_tokens=encoders.piece_tokens(device) if encoders else None,
     )
 
 
@@ -97,14 +96,11 @@ def patch() -> bytes:
     It is empty outside a checkout. It is bytes because files may have any encoding and line ends.
     """
     changed = _git(*_PLAIN_DIFF, "HEAD", "--", *_CODE) or b""
-    new = (_git("ls-files", "--others", "--exclude-standard", "-z", "--", *_CODE) or b"").split(
-        b"\0"
-    )
-    names = [os.fsdecode(name) for name in new if name]
-    added = (
-        _git(*_PLAIN_DIFF, "--no-index", "--", os.devnull, name, ends=1) or b"" for name in names
-    )
-    return changed + b"".join(added)
+    new = _git("ls-files", "--others", "--exclude-standard", "-z", "--", *_CODE) or b""
+    for name in filter(None, new.split(b"\0")):
+        added = _git(*_PLAIN_DIFF, "--no-index", "--", os.devnull, os.fsdecode(name), ends=1)
+        changed += added or b""
+    return changed
 
 
 @cache  # installed packages do not change during a run
@@ -177,18 +173,17 @@ def _git(*arguments: str, ends: int = 0) -> bytes | None:
     return process.stdout if process.returncode == ends else None
 
 
-def _package_version(name: str) -> str | None:
-    try:
-        return version(name)
-    except PackageNotFoundError:
-        return None
+def _recorded_versions() -> dict[str, str]:
+    versions = {}
+    for name in _RECORDED_PACKAGES:
+        with suppress(PackageNotFoundError):
+            versions[name] = version(name)
+    return versions
 
 
 def _processor() -> str:
-    try:
-        lines = Path("/proc/cpuinfo").read_text(encoding="utf-8").splitlines()
-        return next(
-            line.partition(":")[2].strip() for line in lines if line.startswith("model name")
-        )
-    except (OSError, StopIteration):
-        return platform.processor()
+    with suppress(OSError):
+        for line in Path("/proc/cpuinfo").read_text(encoding="utf-8").splitlines():
+            if line.startswith("model name"):
+                return line.partition(":")[2].strip()
+    return platform.processor()

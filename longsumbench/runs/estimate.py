@@ -41,7 +41,7 @@ def describe_costs(points: Sequence[Point]) -> str:
     """
     lines = []
     for config, variant in {
-        point.identity: (point.config, point.variant) for point in points
+        point.settings_hash: (point.config, point.variant) for point in points
     }.values():
         cost = estimate_point(config)
         line = [f"{config.model.name} {variant} on {config.dataset.name}", *[""] * 3]

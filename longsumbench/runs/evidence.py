@@ -10,7 +10,7 @@ input is null if the system does not tell what it read.
 """
 
 import json
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 from typing import TypedDict
 
@@ -19,8 +19,10 @@ from safetensors import SafetensorError
 from safetensors.numpy import load_file, save
 
 from longsumbench.core import AXES, REFERENCE_AXIS, Evidence, Summary
-from longsumbench.errors import DataError, naming_path
+from longsumbench.errors import DataError
 from longsumbench.files import BadFile, parse_json, read_json, write_atomically
+
+EVIDENCE_FOLDER = "evidence"
 
 
 class _Description(TypedDict):
@@ -131,12 +133,6 @@ class _InputLine(TypedDict):
     input: str | None
 
 
-def append_inputs(path: Path, summaries: Iterable[Summary]) -> None:
-    """Append the texts that were read for some summaries."""
-    with naming_path(path), path.open("a", encoding="utf-8") as file:
-        file.write("".join(_input_line(summary.id, summary.read) for summary in summaries))
-
-
 def read_kept_inputs(path: Path) -> dict[str, str | None]:
     """Return id → the text as the system read it; incomplete lines are skipped."""
     inputs = {}
@@ -151,19 +147,16 @@ def read_kept_inputs(path: Path) -> dict[str, str | None]:
     return inputs
 
 
-def merge_kept_inputs(path: Path, ids: Sequence[str]) -> None:
-    """Merge the files of all processes and sort them by `ids`, each id once; do nothing if there are none."""
-    parts = [*path.parent.glob(f"{path.stem}.part*{path.suffix}")]
-    if path.is_file() or parts:
-        inputs = {
-            name: text for file in (path, *parts) for name, text in read_kept_inputs(file).items()
-        }
-        write_atomically(
-            path, "".join(_input_line(name, inputs[name]) for name in ids if name in inputs)
-        )
-    for file in parts:
-        file.unlink()
+def sort_inputs(path: Path, parts: Sequence[Path], ids: Sequence[str]) -> None:
+    """Add the files of other processes to the first one, and sort it by `ids`, each id once; do nothing if there is none."""
+    inputs: dict[str, str | None] = {}
+    for file in (path, *parts):
+        inputs |= read_kept_inputs(file)
+    if inputs:
+        lines = [input_line(name, inputs[name]) for name in ids if name in inputs]
+        write_atomically(path, "".join(lines))
 
 
-def _input_line(name: str, text: str | None) -> str:
+def input_line(name: str, text: str | None) -> str:
+    """Return the line of an example in `inputs.jsonl`."""
     return json.dumps({"id": name, "input": text}, ensure_ascii=False) + "\n"

@@ -18,7 +18,7 @@ from typing import Any
 from hydra.core.global_hydra import GlobalHydra
 from hydra.core.override_parser import overrides_parser, overrides_visitor
 from hydra.core.override_parser.overrides_parser import OverridesParser
-from hydra.core.override_parser.types import Quote, QuotedString
+from hydra.core.override_parser.types import Override, Quote, QuotedString
 from omegaconf import OmegaConf
 from omegaconf.errors import OmegaConfBaseException
 from yaml import YAMLError  # type: ignore[import-untyped] # not annotated
@@ -27,7 +27,7 @@ from longsumbench.core import SECTIONS, RunConfig, registry
 from longsumbench.errors import UnknownName, UsageError, did_you_mean
 from longsumbench.files import read_text
 
-_READER = "reader"  # of a dataset
+_READER = "reader"
 # Hydra's parser reads the input in assert statements: without them (python -O) it cannot parse range(1,3) or {a: 1}.
 # So its module is compiled again, with them.
 if not __debug__:
@@ -158,6 +158,8 @@ def _format_value(key: str, value: Any) -> str:
 
 
 _RUN_HELP = "(see longsumbench run --help)"
+
+
 # What users of other programs type
 _SETTING_ALIASES = {
     "lr": "train.learning_rate",
@@ -174,34 +176,21 @@ def not_an_override(word: str) -> UsageError:
     return UsageError(f"'{word}' is not an override: write key=value {_RUN_HELP}")
 
 
-def unknown_setting(key: str, choices: Sequence[str]) -> UsageError:
+def unknown_setting(key: str) -> UsageError:
     """Return the error for an unknown setting; it proposes the section if only that is missing."""
-    section_keys = _keys_of(SECTIONS.items())
-    matches = _ending_in(key, section_keys)
-    if not matches:
-        configs = [registry.config_of(name) for name in registry.systems.shipped()]
-        matches = _ending_in(key, _keys_of(("model", config) for config in configs))
+    sections = [*SECTIONS.items()]
+    sections += [("model", registry.config_of(name)) for name in registry.systems.shipped()]
+    settings = dict.fromkeys((*GROUPS, *TOP_LEVEL_SETTINGS))
+    for section, schema in sections:
+        settings |= dict.fromkeys(f"{section}.{item.name}" for item in fields(schema))
+    matches = [name for name in settings if name.partition(".")[2] == key]
+    suggestion = did_you_mean(key.partition(".")[0], settings) or did_you_mean(key, settings)
     alias = _SETTING_ALIASES.get(key.rpartition(".")[2])
     if alias:
         suggestion = f" (did you mean '{alias}'?)"
     elif matches:
         suggestion = f" (did you mean {' or '.join(map(repr, matches))}?)"
-    else:
-        suggestion = did_you_mean(key.partition(".")[0], choices) or did_you_mean(key, section_keys)
     return UsageError(f"unknown setting '{key}'{suggestion} {_RUN_HELP}")
-
-
-def _keys_of(schemas: Iterable[tuple[str, type]]) -> list[str]:
-    """Return the keys ("train.seed") of the settings in some sections."""
-    keys = []
-    for section, schema in schemas:
-        keys += [f"{section}.{item.name}" for item in fields(schema)]
-    return keys
-
-
-def _ending_in(key: str, settings: Sequence[str]) -> list[str]:
-    matches = {text for text in settings if text.partition(".")[2] == key and key != "name"}
-    return sorted(matches)
 
 
 def unknown_choice(group: str, name: str, choices: Iterable[str]) -> UsageError:
@@ -223,8 +212,6 @@ TOP_LEVEL_SETTINGS = tuple(
     item.name for item in fields(RunConfig) if item.name not in (*_DOTTED_SECTIONS, "scale")
 )
 
-_NEXT_SETTING = re.compile(rf"""^[^'"]*\s({"|".join([*GROUPS, *TOP_LEVEL_SETTINGS])})[\w./]*=""")
-
 
 def as_hydra(word: str) -> str:
     """Check an override and return it in Hydra's form.
@@ -235,10 +222,6 @@ def as_hydra(word: str) -> str:
     key, sign, value = word.lstrip("+~").partition("=")
     if not sign or word.startswith("~"):  # in Hydra, ~ deletes a setting
         raise not_an_override(word)
-    if _NEXT_SETTING.search(value):
-        raise UsageError(
-            f"'{word}' has several settings in one pair of quotes: leave the quotes out"
-        )
     head = key.partition(".")[0].partition("/")[0].partition("@")[0]
     if head == "hydra":
         raise UsageError(f"'{word}': Hydra's own settings need `longsumbench run -m`")
@@ -247,8 +230,15 @@ def as_hydra(word: str) -> str:
     if (head in _DOTTED_SECTIONS and "." in key) or key in TOP_LEVEL_SETTINGS:
         return f"++{key}={value}"
     if head not in GROUPS or "." in key:
-        raise unknown_setting(key, [*GROUPS, *TOP_LEVEL_SETTINGS])
+        raise unknown_setting(key)
     return f"{key}={value}"
+
+
+def parse_overrides(words: Sequence[str]) -> list[Override]:
+    """Parse overrides in Hydra's form, in a session of Hydra."""
+    parser = OverridesParser.create(GlobalHydra.instance().config_loader())
+    overrides: list[Override] = parser.parse_overrides(list(words))
+    return overrides
 
 
 def expand(overrides: Sequence[str], sweep: bool) -> Iterator[tuple[str, list[str]]]:
@@ -257,11 +247,8 @@ def expand(overrides: Sequence[str], sweep: bool) -> Iterator[tuple[str, list[st
     Raises:
         UsageError: there are several values without a sweep, or a range, which needs a sweeper.
     """
-    parsed = OverridesParser.create(GlobalHydra.instance().config_loader()).parse_overrides(
-        list(overrides)
-    )
     choices, swept_keys = [], set()
-    for word, override in zip(overrides, parsed, strict=True):
+    for word, override in zip(overrides, parse_overrides(overrides), strict=True):
         key, typed_word = override.get_key_element(), format_override(word)
         several = override.is_sweep_override()
         if several and not sweep:

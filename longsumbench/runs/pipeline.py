@@ -6,7 +6,7 @@ requested later: evidence, inputs, metrics. The first run on some texts also sco
 
 import logging
 import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, nullcontext, suppress
 from dataclasses import replace
 from datetime import UTC, datetime
@@ -19,7 +19,7 @@ from longsumbench.corpora.reading.load import Texts, load_texts
 from longsumbench.errors import DataError, SuiteError, UsageError
 from longsumbench.formatting import format_count
 from longsumbench.metrics.aggregate import column_means, read_scores
-from longsumbench.metrics.evaluate import evaluate, mean_scores
+from longsumbench.metrics.evaluate import Evaluation, ScoredOutputs, evaluate, mean_scores
 from longsumbench.modeling.processes import process_index, share_run, started_processes
 from longsumbench.runs import results, scoring
 from longsumbench.runs.bug_report import as_reported_error
@@ -40,7 +40,6 @@ from longsumbench.runs.predictions import (
     summarize_split,
 )
 from longsumbench.runs.record import (
-    Ledger,
     RecordedConfig,
     RecordedSystem,
     RecordedTexts,
@@ -75,10 +74,9 @@ def run_point(
         else:
             system, texts = prepare(config, stages)
     key = key_of_run(config, texts, point.outputs)
-    folder_of = (
-        root.unpacked_folder if config.overwrite else root.folder
-    )  # a packed run stays as it is
-    folder = folder_of(key.dataset, key.model, key.run_id)
+    # A packed run stays as it is
+    find_folder = root.unpacked_folder if config.overwrite else root.folder
+    folder = find_folder(key.dataset, key.model, key.run_id)
     if config.overwrite or not results.is_finished(folder) or is_incomplete(config, texts, folder):
         root.check_not_packed(folder)
         (folder / "work").mkdir(parents=True, exist_ok=True)
@@ -149,7 +147,8 @@ def _carry_out(
     model = config.model
     point.carried_out = True
     reset_peak_memory()
-    processes = started_processes() if model.capabilities.shares_work else 1
+    shares_work = model.capabilities.shares_work
+    processes = started_processes() if shares_work else 1
     devices = (config.train.device, config.decode.device, config.score.device)
     started_in = replace(environment(devices), processes=processes)  # the commit may change later
     split = texts.splits[config.dataset.split]
@@ -157,9 +156,7 @@ def _carry_out(
     scoring.warn_of_other_scripts(config.score, split)
     results.write_run_config(config, folder)
     write_environment(workdir)
-    with (
-        share_run(folder, config.train.device) if model.capabilities.shares_work else nullcontext()
-    ):
+    with share_run(folder, config.train.device) if shares_work else nullcontext():
         with point.timed("fit"), texts.naming_files(), _forgetting_refused(folder):
             report = system.fit(fit_context(texts.splits, config, stages, workdir))
         results.link_stages(workdir, stages)
@@ -170,7 +167,7 @@ def _carry_out(
         evaluation = scoring.score_run(config, texts, report, outputs, folder)
     point.timings["total"] = round(time.monotonic() - started, 3)
     facts = system.facts()
-    copies = copies_sources(config, report, facts.get("checkpoint"))
+    copies = scoring.copies_sources(config, report, facts.get("checkpoint"))
     record = RunRecord(
         run_id=folder.name,
         key=key,
@@ -179,7 +176,7 @@ def _carry_out(
         evaluation=evaluation,
         outputs_digest=digest_texts(outputs[0]),
         fit=report,
-        ledger=total_ledger(outputs[0], copies, config.decode),
+        ledger=scoring.total_ledger(outputs[0], copies, config.decode),
         costs=RunCosts() if point.imported else _costs_of(point, outputs[0], workdir),
         texts=recorded_facts(texts.facts, RecordedTexts),
         system=recorded_facts(facts, RecordedSystem),
@@ -196,8 +193,10 @@ def _carry_out(
 def _costs_of(point: Point, summaries: Sequence[core.Summary], workdir: Path) -> RunCosts:
     num_tokens = 0
     for summary in summaries:
-        # Words of a system without tokens
-        num_tokens += core.count_words([summary.text]) if summary.tokens is None else summary.tokens
+        if summary.tokens is None:
+            num_tokens += core.count_words([summary.text])
+        else:
+            num_tokens += summary.tokens
     seconds = max(seconds_of_decoding(workdir / "decoding.jsonl"), 1e-3)
     return RunCosts(StepSeconds(**point.timings), round(num_tokens / seconds, 1), peak_memory_gb())
 
@@ -217,36 +216,10 @@ def take_part(folder: Path) -> None:
     """Fit and summarize in a process other than the first one, which shares the run in this folder."""
     config = results.read_run_config(folder)
     stages = _stages_of(Point(config))
-    system, splits = core.new_system(config.model), load_texts(config.dataset, stages).splits
+    splits = load_texts(config.dataset, stages).splits
+    system = core.new_system(config.model)
     report = system.fit(fit_context(splits, config, stages))
     _summarize_each(system, splits[config.dataset.split], config.decode, folder, len(report.kept))
-
-
-def copies_sources(config: core.RunConfig, report: core.FitReport, checkpoint: str | None) -> bool:
-    """Return True if the summaries of a system, whose weights are from `checkpoint`, have words of their sources only."""
-    if config.decode.mode == "extract" and "decode" in config.model.decided_by:
-        return True
-    return not (report.parameters or checkpoint)
-
-
-def total_ledger(
-    summaries: Sequence[core.Summary], copies: bool, decoding: core.Decoding
-) -> Ledger:
-    """Sum what the summaries of a run say about their texts; with `copies` their words are those of the sources."""
-    scored = scoring.scored_summaries(summaries, decoding)
-    truncations = [summary.truncation for summary in scored if summary.truncation is not None]
-    source = core.total_truncation(truncations) if truncations else None
-    counts: dict[str, float] = {}
-    for summary in summaries:
-        for name, count in summary.counts.items():
-            counts[name] = counts.get(name, 0) + count
-    num_words = sum(core.count_words([summary.text]) for summary in summaries)
-    return Ledger(
-        source=source,
-        outputs_cut=sum(not summary.complete for summary in summaries),
-        words_copied=min(source.words_seen, num_words) if source and copies else None,
-        counts=counts,
-    )
 
 
 def _summarize_each(
@@ -254,24 +227,14 @@ def _summarize_each(
 ) -> list[list[core.Summary]]:
     """Summarize a split with each kept checkpoint, the best first. The best one also has a log, evidence, inputs."""
     outputs = []
-    for number, (predictions, _) in enumerate(files := output_files(checkpoints), start=1):
-        name = f"summarizing, checkpoint {number} of {checkpoints}" if files[1:] else "summarizing"
-        best_only: dict[str, Path] = {}
-        if number == 1:
-            log = folder / "work" / "decoding.jsonl"
-            best_only = {
-                "log": log,
-                "evidence": folder / "evidence",
-                "inputs": folder / "inputs.jsonl",
-            }
-        else:
+    for number in range(1, max(1, checkpoints) + 1):
+        name = "summarizing"
+        if checkpoints > 1:
+            name += f", checkpoint {number} of {checkpoints}"
+        if number > 1:
             neural_system: Any = system  # no other system keeps several checkpoints
             neural_system.load_checkpoint(number)
-        outputs.append(
-            summarize_split(
-                system, split, decoding, folder / predictions, **best_only, shown_as=name
-            )
-        )
+        outputs.append(summarize_split(system, split, decoding, folder, number, name))
     return outputs
 
 
@@ -280,15 +243,15 @@ def score_baselines(
 ) -> list[RunRecord]:
     """Score the baselines on the examples of a run, unless it has `baselines=false`; return their records.
 
-    Baselines in `baseline_ids` (identities) need not be scored; those that are scored here are added. One that needs a
+    Baselines in `baseline_ids` (settings hashes) need not be scored; those that are scored here are added. One that needs a
     training split or a query that is missing is skipped with a line. One that fails is added to `failed` with its
     reason; without it, the error is raised.
     """
     records: list[RunRecord] = []
     for baseline in _plan_baselines(point) if point.config.baselines else ():
-        if baseline.identity in baseline_ids:
+        if baseline.settings_hash in baseline_ids:
             continue
-        baseline_ids.add(baseline.identity)
+        baseline_ids.add(baseline.settings_hash)
         name = baseline.config.model.name
         try:
             records.append(run_point(baseline))
@@ -310,7 +273,9 @@ def _plan_baselines(point: Point) -> Iterator[Point]:
     config, seed = point.config, core.RunConfig.seed
     train, decode = replace(config.train, seed=seed), replace(config.decode, seed=seed)
     seeded = replace(config, train=train, decode=decode, seed=seed, overwrite=False, name=None)
-    length = _asked_length(config)
+    # The words that the run is asked for; empty for the default length
+    words = config.model.length or config.decode.extract_length
+    length = {} if words == "train" else {"length": words}
     choices: dict[str, dict[str, str]] = {"lead": length, "random": length, "oracle": {}}
     choices.pop(config.model.name, None)
     if load_texts(config.dataset, _stages_of(point)).splits[config.dataset.split].queried:
@@ -322,12 +287,6 @@ def _plan_baselines(point: Point) -> Iterator[Point]:
         yield Point(baseline, variant, command=point.command, quiet=True)
 
 
-def _asked_length(config: core.RunConfig) -> dict[str, str]:
-    """Return `model.length` of the baselines of a run: the words it is asked for; empty for the usual length."""
-    length = config.model.length or config.decode.extract_length
-    return {} if length == "train" else {"length": length}
-
-
 def is_incomplete(config: core.RunConfig, texts: Texts, folder: Path) -> bool:
     """Return True if the configuration asks for evidence, inputs or metrics that a finished run does not have."""
     return bool(_missing_parts(config, texts, folder) or _missing_metrics(config, texts, folder))
@@ -336,72 +295,51 @@ def is_incomplete(config: core.RunConfig, texts: Texts, folder: Path) -> bool:
 def add_missing(config: core.RunConfig, texts: Texts, stages: ArtifactCache, folder: Path) -> None:
     """Add the evidence, inputs and metrics that a finished run lacks."""
     if missing := _missing_parts(config, texts, folder):
-        parts = f"{_describe_parts(missing)}: {config.model.name} on {config.dataset.name}"
-        _log.info(f"already finished, except for the {parts}, {folder}")
+        subject = f"{config.model.name} on {config.dataset.name}, {folder}"
+        _log.info(f"already finished, except for the {missing}: {subject}")
         if problem := _add_parts(config, texts, stages, folder):
-            _log.warning(f"no {problem}; overwrite=true repeats the run")
+            missing = _missing_parts(config, texts, folder)
+            _log.warning(f"no {missing} added: {problem}; overwrite=true repeats the run")
     if metrics := _missing_metrics(config, texts, folder):
         _add_measures(config, metrics, texts, folder)
 
 
-def _missing_parts(config: core.RunConfig, texts: Texts, folder: Path) -> dict[str, int]:
-    """Return "evidence", "inputs" → number of examples that lack what the configuration asks for; without zeros."""
-    split, decode = texts.splits[config.dataset.split], config.decode
-    predictions, evidence, inputs = (
-        folder / "predictions.jsonl",
-        folder / "evidence",
-        folder / "inputs.jsonl",
-    )
-    writer = Writer(
-        config.model, split, decode, predictions, log=None, evidence=evidence, inputs=inputs
-    )
-    missing = {"evidence": len(writer.lacking_evidence), "inputs": len(writer.lacking_inputs)}
-    return {name: number for name, number in missing.items() if number}
-
-
-def _describe_parts(missing: Mapping[str, int]) -> str:
-    return " and the ".join(
-        f"{name} of {format_count(number, 'example')}" for name, number in missing.items()
-    )
+def _missing_parts(config: core.RunConfig, texts: Texts, folder: Path) -> str:
+    """Say of how many examples evidence and inputs are missing that the configuration asks for; empty if none are."""
+    writer = Writer(config.model, texts.splits[config.dataset.split], config.decode, folder)
+    missing = {"evidence": writer.lacking_evidence, "inputs": writer.lacking_inputs}
+    parts = [
+        f"{name} of {format_count(len(indices), 'example')}"
+        for name, indices in missing.items()
+        if indices
+    ]
+    return " and the ".join(parts)
 
 
 def _add_parts(config: core.RunConfig, texts: Texts, stages: ArtifactCache, folder: Path) -> str:
     """Add missing evidence and inputs to a finished run by decoding their batches again.
 
-    This needs the weights that wrote the summaries. Return what is still missing, and why; empty if nothing is.
+    This needs the weights that wrote the summaries. Return why something is still missing; empty if nothing is.
     """
-    names = " and ".join(_missing_parts(config, texts, folder))
-    if lost := [
-        link.name for link in (folder / "work").iterdir() if link.is_symlink() and not link.exists()
-    ]:
-        return f"{names} added: the {lost[0]} of that run is not in the cache"
+    for link in (folder / "work").iterdir():
+        if link.is_symlink() and not link.exists():
+            return f"the {link.name} of that run is not in the cache"
     system = core.new_system(config.model)
-    report = system.fit(fit_context(texts.splits, config, replace(stages, rebuild=frozenset())))
+    report = system.fit(fit_context(texts.splits, config, stages))
     if not results.is_fitted_by(report, folder):
-        return f"{names} added: the weights in the cache may differ from those that wrote the summaries"
-    split, evidence, inputs = (
-        texts.splits[config.dataset.split],
-        folder / "evidence",
-        folder / "inputs.jsonl",
-    )
-    summarize_split(
-        system, split, config.decode, folder / "predictions.jsonl", evidence=evidence, inputs=inputs
-    )
-    still_missing = _missing_parts(config, texts, folder)
-    return (
-        f"{_describe_parts(still_missing)} added: their summaries differ on this machine"
-        if still_missing
-        else ""
-    )
+        return "the weights in the cache may differ from those that wrote the summaries"
+    summarize_split(system, texts.splits[config.dataset.split], config.decode, folder)
+    is_missing = _missing_parts(config, texts, folder)
+    return "their summaries differ on this machine" if is_missing else ""
 
 
 def _missing_metrics(config: core.RunConfig, texts: Texts, folder: Path) -> list[core.Metric]:
-    record, metrics = RunRecord.read(folder), scoring.asked_metrics(config, texts)
-    return [
-        metric
-        for metric in metrics
-        if record.evaluation.measured_by.get(metric.name) != metric.signature(record.evaluation.n)
-    ]
+    evaluation = RunRecord.read(folder).evaluation
+    missing = []
+    for metric in scoring.asked_metrics(config, texts):
+        if evaluation.measured_by.get(metric.name) != metric.signature(evaluation.n):
+            missing.append(metric)
+    return missing
 
 
 def _add_measures(
@@ -410,44 +348,40 @@ def _add_measures(
     """Score the summaries of a finished run with more metrics. Its rank does not change."""
     record, split = RunRecord.read(folder), texts.splits[config.dataset.split]
     names = ", ".join(metric.name for metric in metrics)
-    _log.info(
-        f"already finished, except for {names}: {config.model.name} on {config.dataset.name}, {folder}"
-    )
-    evaluation = record.evaluation
-    files = output_files(len(evaluation.checkpoints))
-    tables = [read_scores(folder / scores) for _, scores in files]
-    predictions = []
-    for name, _ in files:
-        summaries = read_summaries(folder / name)
+    subject = f"{config.model.name} on {config.dataset.name}, {folder}"
+    _log.info(f"already finished, except for {names}: {subject}")
+    tables, predictions = [], []
+    for summaries_file, scores_file in output_files(len(record.evaluation.checkpoints)):
+        table = read_scores(folder / scores_file)
+        summaries = read_summaries(folder / summaries_file)
         scoring.check_summarized(summaries, split)
-        predictions.append([summary.text for summary in summaries if summary.id in tables[0].index])
+        tables.append(table)
+        predictions.append([summary.text for summary in summaries if summary.id in table.index])
     examples = scoring.scored_examples(config, split.select(tables[0].index), predictions[0])
     added = evaluate(predictions, examples, (), config.score, metrics)
-    tables = [
-        table.drop(columns=columns.columns, errors="ignore").join(columns)
-        for table, columns in zip(tables, added.tables, strict=True)
-    ]
+    for number, columns in enumerate(added.tables):
+        others = tables[number].drop(columns=columns.columns, errors="ignore")
+        tables[number] = others.join(columns)
     scoring.write_each_scores(folder, tables, mean_scores(tables))
     write_verdicts(folder, added.sentences)
-    measures = {
-        name: measure
-        for name, measure in evaluation.measures.items()
-        if name not in added.per_example.columns
-    }
-    checkpoints = [
-        replace(
-            checkpoint,
-            means={**checkpoint.means, **column_means(scores, added.evaluation.units)},
-        )
-        for checkpoint, scores in zip(
-            evaluation.checkpoints, added.tables, strict=False
-        )  # empty for a single checkpoint
-    ]
-    evaluation = replace(
-        evaluation,
-        measures={**measures, **added.evaluation.measures},
-        checkpoints=tuple(checkpoints),
-        units={**evaluation.units, **added.evaluation.units},
-        measured_by={**evaluation.measured_by, **added.evaluation.measured_by},
-    )
+    evaluation = _merge_evaluations(record.evaluation, added)
     replace(record, evaluation=evaluation).write(folder)
+
+
+def _merge_evaluations(evaluation: Evaluation, added: ScoredOutputs) -> Evaluation:
+    """Return the results of a run with those of further metrics."""
+    new = added.evaluation
+    replaced = added.per_example.columns
+    measures = {name: mean for name, mean in evaluation.measures.items() if name not in replaced}
+    checkpoints = []
+    # None for a single checkpoint
+    for checkpoint, scores in zip(evaluation.checkpoints, added.tables, strict=False):
+        means = {**checkpoint.means, **column_means(scores, new.units)}
+        checkpoints.append(replace(checkpoint, means=means))
+    return replace(
+        evaluation,
+        measures={**measures, **new.measures},
+        checkpoints=tuple(checkpoints),
+        units={**evaluation.units, **new.units},
+        measured_by={**evaluation.measured_by, **new.measured_by},
+    )

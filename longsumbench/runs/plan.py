@@ -9,14 +9,11 @@ import logging
 import math
 import shlex
 import time
-from collections import defaultdict
 from collections.abc import Iterator, Sequence, Set
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass, field, fields
-from functools import cache, partial
+from functools import partial
 
-from hydra.core.global_hydra import GlobalHydra
-from hydra.core.override_parser.overrides_parser import OverridesParser
 from omegaconf import DictConfig, OmegaConf
 
 from longsumbench import core
@@ -29,14 +26,20 @@ from longsumbench.runs.checkpoints import find_used_run
 from longsumbench.runs.compose import (
     OWN_SWEEP,
     compose,
-    compose_overrides,
+    compose_files,
     hydra_session,
     with_recipe,
 )
-from longsumbench.runs.overrides import as_hydra, expand, format_override, override_key
+from longsumbench.runs.overrides import (
+    as_hydra,
+    expand,
+    format_override,
+    override_key,
+    parse_overrides,
+)
 from longsumbench.runs.record import ImportedOutputs
 from longsumbench.runs.results import Results
-from longsumbench.runs.variant import UsualConfig, name_variant, usual_config
+from longsumbench.runs.variant import name_variant
 
 _log = logging.getLogger(__name__)
 
@@ -78,8 +81,8 @@ class Point:
     carried_out: bool = field(default=False, init=False)
 
     @property
-    def identity(self) -> str:
-        """A hash; points with the same identity are the same run, with the same measures, in one results folder."""
+    def settings_hash(self) -> str:
+        """Runs with the same hash are the same run, with the same measures, in one results folder."""
         config = self.config
         measures = core.settings_deciding(config.score, "measures")
         key = asdict(self.key or core.RunKey.of(config))
@@ -96,71 +99,74 @@ class Point:
 
 
 def plan(
-    words: Sequence[str], sweep: bool = False, config_dir: str | None = None, probe: bool = False
+    words: Sequence[str],
+    sweep: bool = False,
+    config_dir: str | None = None,
+    check_access: bool = False,
 ) -> list[Point]:
-    """Compose and check the points of a command line.
+    """Compose and check the runs of a command line.
 
-    With `probe`, check that the texts, and the requirements of the metrics, are available. `config_dir` has more YAML
-    files.
+    With `check_access`, check that the texts, and the requirements of the metrics, are available. `config_dir` has more
+    YAML files.
 
     Raises:
         UsageError: an override is invalid.
         EnvironmentProblem: the texts are not cached and the hub is unreachable; or a metric lacks a package or model.
     """
-    return plan_lines([words], sweep, config_dir, probe)[0]
+    return plan_lines([words], sweep, config_dir, check_access)[0]
+
+
+@dataclass
+class _PointDraft:
+    """A run before its settings are checked: its command line's number, its name, its overrides in Hydra's form."""
+
+    line: int
+    name: str
+    overrides: list[str]
+    composed: DictConfig = field(default_factory=OmegaConf.create)
+
+    @property
+    def typed_keys(self) -> set[str]:
+        return set(map(override_key, self.overrides))
 
 
 def plan_lines(
     lines: Sequence[Sequence[str]],
     sweep: bool = True,
     config_dir: str | None = None,
-    probe: bool = False,
+    check_access: bool = False,
 ) -> list[list[Point]]:
-    """Compose and check the points of several command lines, those of a sweep together; arguments as of `plan`.
+    """Compose and check the runs of several command lines, those of a sweep together; arguments as of `plan`.
 
     Raises:
         UsageError: an override is invalid.
         EnvironmentProblem: as `plan`.
     """
+    drafts: list[_PointDraft] = []
+    planned_lines: list[list[Point]] = [[] for _ in lines]
     with hydra_session(config_dir):
-        point_overrides = [
-            (number, point, with_recipe(overrides, config_dir))
-            for number, words in enumerate(lines)
-            for name, combination in expand([as_hydra(word) for word in words], sweep)
-            for point, overrides in _of_experiment(name, combination, sweep, config_dir)
-        ]
-        tracked = (
-            track(point_overrides, "planning", len(point_overrides), "runs")
-            if sweep
-            else point_overrides
-        )
-        composed = [compose(overrides, config_dir) for _, _, overrides in tracked]
-        if probe:
-            _check_datasets(composed)
-        typed_keys = {
-            override_key(word) for _, _, overrides in point_overrides for word in overrides
-        }
+        for line, words in enumerate(lines):
+            for name, combination in expand(list(map(as_hydra, words)), sweep):
+                for run_name, overrides in _expand_experiment(name, combination, sweep, config_dir):
+                    drafts.append(_PointDraft(line, run_name, with_recipe(overrides, config_dir)))
+        for draft in track(drafts, "planning", len(drafts), "runs") if sweep else drafts:
+            draft.composed = compose(draft.overrides, config_dir)
+        if check_access:
+            _check_datasets(drafts)
         if sweep:
-            _drop_foreign_settings(composed, typed_keys)
-        pairs = zip(point_overrides, composed, strict=True)
-        # Many points differ in the same settings.
-        usual_of = cache(partial(usual_config, config_dir=config_dir))
-        points = [
-            _settle_point(name, overrides, node, usual_of, probe)
-            for (_, name, overrides), node in pairs
-        ]
-        _check_steps(points, typed_keys)
-        _check_metrics(points, probe)
-        warnings = [
-            core.describe_card(point.config, node.decode)
-            for point, node in zip(points, composed, strict=True)
-        ]
-        for warning in dict.fromkeys(filter(None, warnings)):
-            _log.warning(warning)
-        planned_lines: list[list[Point]] = [[] for _ in lines]
-        for (number, _, _), point in zip(point_overrides, points, strict=True):
-            planned_lines[number].append(point)
-        return planned_lines
+            _drop_foreign_settings(drafts)
+        points: list[Point] = []
+        warnings: dict[str, None] = {}
+        for draft in drafts:
+            point = _settle_point(draft, config_dir, check_access)
+            points.append(point)
+            planned_lines[draft.line].append(point)
+            warnings[core.describe_card(point.config, draft.composed.decode)] = None
+        _check_steps(points)
+        _check_metrics(points, check_access)
+    for warning in filter(None, warnings):
+        _log.warning(warning)
+    return planned_lines
 
 
 def plan_dataset(words: Sequence[str]) -> core.DatasetSettings:
@@ -181,72 +187,59 @@ def split_sweep_overrides(
     Raises:
         UsageError: an override is invalid.
     """
-    overrides = [as_hydra(word) for word in words]
     with hydra_session(config_dir):
-        parsed = OverridesParser.create(GlobalHydra.instance().config_loader()).parse_overrides(
-            overrides
-        )
-    swept = [override.is_sweep_override() for override in parsed]
-    pairs = list(zip(words, swept, strict=True))
-    return [word for word, several in pairs if not several], [
-        word for word, several in pairs if several
-    ]
+        parsed = parse_overrides(list(map(as_hydra, words)))
+    single, several = [], []
+    for word, override in zip(words, parsed, strict=True):
+        if override.is_sweep_override():
+            several.append(word)
+        else:
+            single.append(word)
+    return single, several
 
 
-def _of_experiment(
+def _expand_experiment(
     name: str, overrides: Sequence[str], sweep: bool, config_dir: str | None
 ) -> Iterator[tuple[str, list[str]]]:
-    """Yield the points of an experiment's sweep, or the point itself. Typed overrides win over the file."""
-    typed_words = {word.partition("=")[0]: format_override(word) for word in overrides}
-    experiments = [
-        word.partition("=")[2] for word in typed_words.values() if word.startswith("experiment=")
-    ]
-    lines = compose_overrides(overrides, config_dir).get(OWN_SWEEP) if experiments else None
+    """Yield the runs of an experiment's sweep, or the run itself. Typed overrides win over the file."""
+    typed_words = {override_key(word): format_override(word) for word in overrides}
+    experiment = typed_words.get("experiment")
+    lines = compose_files(overrides, config_dir).get(OWN_SWEEP) if experiment else None
     if lines is None:
         yield name, list(overrides)
         return
-    if (
-        not OmegaConf.is_list(lines)
-        or not lines
-        or not all(isinstance(line, str) and line.strip() for line in lines)
-    ):
-        form = "a list of lines with overrides as typed after -m"
-        raise UsageError(f"experiment={experiments[-1]}: '{OWN_SWEEP}' in its file is not {form}")
-    if not sweep:
-        raise UsageError(
-            f"experiment={experiments[-1]} has several runs: start it with -m, without a sweeper"
-        )
     try:
-        typed_lines = [shlex.split(line) for line in lines]
-    except ValueError as error:  # an open quotation mark
-        raise UsageError(
-            f"experiment={experiments[-1]}: '{OWN_SWEEP}' in its file cannot be read ({error})"
-        ) from error
-    points = [
-        point
-        for line in typed_lines
-        for _, point in expand([as_hydra(word) for word in line], sweep)
-    ]
+        typed_lines = list(map(shlex.split, lines)) if OmegaConf.is_list(lines) else []
+    except (AttributeError, TypeError, ValueError):  # a number, or an open quotation mark
+        typed_lines = []
+    if not typed_lines or not all(typed_lines):
+        form = "a list of lines with overrides as typed after -m"
+        raise UsageError(f"{experiment}: '{OWN_SWEEP}' in its file is not {form}")
+    if not sweep:
+        raise UsageError(f"{experiment} has several runs: start it with -m, without a sweeper")
+    points: list[list[str]] = []
+    for line in typed_lines:
+        points += [point for _, point in expand(list(map(as_hydra, line)), sweep)]
     for point in points:
-        differing = [word for word in point if not all(word in words for words in points)]
-        texts = (
-            typed_words.get(word.partition("=")[0], format_override(word)) for word in differing
-        )
-        added = [word for word in texts if word not in name.split()]
-        yield " ".join(filter(None, [name, *added])), [*point, *overrides]
+        names = name.split()
+        for word in point:
+            text = typed_words.get(override_key(word), format_override(word))
+            if text not in names and not all(word in words for words in points):
+                names.append(text)
+        yield " ".join(names), [*point, *overrides]
 
 
-def _check_datasets(points: Sequence[DictConfig]) -> None:
-    """Check that the texts of at least one point are available, before slow imports."""
+def _check_datasets(drafts: Sequence[_PointDraft]) -> None:
+    """Check that the texts of at least one run are available, before slow imports."""
     stages, problems = ArtifactCache(cache_folder()), []
-    keys = ("filler", "name", "path", "reader")
-    choices = ([OmegaConf.select(point.dataset, key) for key in keys] for point in points)
-    sources = dict.fromkeys(
-        (filler or core.DatasetSettings(str(name), path, reader).reader, path)
-        for filler, name, path, reader in choices
-    )
+    sources: dict[tuple[str, str | None], None] = {}
+    for draft in drafts:
+        keys = ("filler", "name", "path", "reader")
+        filler, name, path, reader = (OmegaConf.select(draft.composed.dataset, key) for key in keys)
+        reader = filler or core.DatasetSettings(str(name), path, reader).reader
+        sources[(str(reader), path)] = None
     for reader, path in sources:
-        corpus = core.registry.corpora.load(str(reader))
+        corpus = core.registry.corpora.load(reader)
         if path is None and corpus.hub is not None and corpus.built_in is None:
             try:
                 check_copy_or_network(corpus, stages)
@@ -256,53 +249,46 @@ def _check_datasets(points: Sequence[DictConfig]) -> None:
         raise problems[0]
 
 
-def _check_metrics(points: Sequence[Point], probe: bool) -> None:
+def _check_metrics(points: Sequence[Point], check_access: bool) -> None:
     checked = []
     for config in (planned.config for planned in points):
         corpus = core.registry.corpora.load(str(config.dataset.reader))
-        names = dict.fromkeys([*corpus.metrics_for(config.dataset), *config.score.metrics])
-        if probe:
-            names["rouge"] = None  # perl mode with stems needs WordNet's lists
+        names = [*corpus.metrics_for(config.dataset), *config.score.metrics]
+        if check_access:
+            names.append("rouge")  # perl mode with stems needs WordNet's lists
         for name in names:
             metric = core.registry.metrics.load(name)(config.score)
-            if probe and (name, config.score) not in checked:
+            if check_access and (name, config.score) not in checked:
                 checked.append((name, config.score))
                 metric.check()
 
 
-def _drop_foreign_settings(points: Sequence[DictConfig], typed_keys: Set[str]) -> None:
+def _drop_foreign_settings(drafts: Sequence[_PointDraft]) -> None:
     """In a sweep over models, drop the settings that a model does not have; report the typed ones once."""
-    model_settings = {
-        name: {item.name for item in fields(core.registry.config_of(name))}
-        for name in dict.fromkeys(str(composed.model.name) for composed in points)
-    }
-    all_settings, left_out = (
-        set().union(*model_settings.values()),
-        defaultdict[str, dict[str, None]](dict),
-    )
-    for composed in points:
-        for key in [
-            str(key)
-            for key in composed.model
-            if key in all_settings - model_settings[composed.model.name]
-        ]:
-            left_out[key][composed.model.name] = None
-            del composed.model[key]
-    for key, models in left_out.items():
-        if (
-            f"model.{key}" not in typed_keys
-        ):  # an experiment's file may set what only some of its models have
-            continue
+    own_settings: dict[str, set[str]] = {}
+    for draft in drafts:
+        model = str(draft.composed.model.name)
+        own_settings[model] = {item.name for item in fields(core.registry.config_of(model))}
+    all_settings = set().union(*own_settings.values())
+    dropped: dict[str, list[str]] = {}
+    for draft in drafts:
+        model = str(draft.composed.model.name)
+        foreign_settings = all_settings - own_settings[model]
+        for key in foreign_settings.intersection(draft.composed.model):
+            del draft.composed.model[key]
+            # An experiment's file may set what only some of its models have
+            if f"model.{key}" in draft.typed_keys:
+                dropped.setdefault(key, []).append(model)
+    for key in sorted(dropped):
+        models = list(dict.fromkeys(dropped[key]))
         have = "have" if len(models) > 1 else "has"
         _log.info(f"left out for {', '.join(models)}, which {have} no such setting: model.{key}")
 
 
-def _settle_point(
-    name: str, overrides: Sequence[str], composed: DictConfig, usual_of: UsualConfig, probe: bool
-) -> Point:
-    """Check a composed point; without `probe`, a checkpoint on the hub may be unavailable."""
-    config = core.resolve_config(composed, core.registry.config_of(composed.model.name))
-    _check_evidence(config.model, config.decode)
+def _settle_point(draft: _PointDraft, config_dir: str | None, check_access: bool) -> Point:
+    """Check a composed run; without `check_access`, a checkpoint on the hub may be unavailable."""
+    model = str(draft.composed.model.name)
+    config = core.resolve_config(draft.composed, core.registry.config_of(model))
     core.check_search(config.model, config.decode)
     core.check_trained_part(config.model, config.train, config.decode)
     results = Results.at(config.results_dir)
@@ -310,18 +296,18 @@ def _settle_point(
     try:
         key = core.RunKey.of(config)
     except EnvironmentProblem:
-        if probe:
+        if check_access:
             raise
         key = core.RunKey.of(config, content=asdict(config.model))
-    variant = name_variant(overrides, config, usual_of)
-    return Point(config, variant, name=name, key=key, typed_keys=set(map(override_key, overrides)))
+
+    variant = name_variant(draft.overrides, config, config_dir)
+    return Point(config, variant, name=draft.name, key=key, typed_keys=draft.typed_keys)
 
 
-def _check_steps(points: Sequence[Point], typed_keys: Set[str]) -> None:
-    """Raise UsageError if `train.max_steps` is typed, no point trains, and one is prompted."""
-    if "train.max_steps" not in typed_keys:
-        return
-    configs = [planned.config for planned in points if planned.config.train.max_steps]
+def _check_steps(points: Sequence[Point]) -> None:
+    """Raise UsageError if `train.max_steps` is typed, no run trains, and one is prompted."""
+    typed = [planned.config for planned in points if "train.max_steps" in planned.typed_keys]
+    configs = [config for config in typed if config.train.max_steps]
     prompted = [config for config in configs if config.model.capabilities.prompts]
     if prompted and not any("train" in config.model.decided_by for config in configs):
         steps, model = prompted[0].train.max_steps, prompted[0].model.name
@@ -341,18 +327,8 @@ def check_scale(points: Sequence[Point]) -> None:
         config, recipe = planned.config, planned.config.train
         examples = recipe.max_steps * recipe.accumulation * recipe.batch_size
         steps = f"{recipe.max_steps:,} steps of {recipe.accumulation} batches of {recipe.batch_size} examples"
-        if planned.typed_keys & _BUDGETS:
-            if (
-                recipe.accumulation > 1
-                and examples
-                and not planned.typed_keys & {"scale", "train.accumulation"}
-            ):
-                plan_words = (
-                    f"model={config.model.name} trains for up to {steps}: {examples:,} examples"
-                )
-                _log.info(f"{plan_words}; train.accumulation=1 makes a step of one batch")
-            continue
-        if config.scale != "paper" or examples < _EXAMPLES_OF_DAYS:
+        typed_budget = planned.typed_keys & _BUDGETS
+        if typed_budget or config.scale != "paper" or examples < _EXAMPLES_OF_DAYS:
             continue
         from longsumbench.modeling.nn.device import choose_device  # imports torch
 
@@ -365,19 +341,12 @@ def check_scale(points: Sequence[Point]) -> None:
             raise UsageError(f"{problem}, which takes days without a GPU: {advice}")
 
 
-def _check_evidence(model: core.SystemConfig, decode: core.Decoding) -> None:
-    able = model.capabilities
-    if decode.reference_evidence and not (able.keeps_evidence and able.keeps_reference_evidence):
-        reason = (
-            f"model={model.name}, at least with these settings, keeps no evidence of the reference"
-        )
-        raise UsageError(f"decode.reference_evidence=true: {reason}")
-
-
 def show_config(points: Sequence[Point]) -> str:
     """Return the resolved configurations as YAML; equal runs appear once."""
     texts: dict[str, str] = {}
     for planned in points:
         text = OmegaConf.to_yaml(OmegaConf.create(asdict(planned.config)))
-        texts.setdefault(planned.identity, f"# {planned.name}\n{text}" if planned.name else text)
+        texts.setdefault(
+            planned.settings_hash, f"# {planned.name}\n{text}" if planned.name else text
+        )
     return "---\n".join(texts.values()).rstrip()

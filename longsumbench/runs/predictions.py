@@ -22,13 +22,15 @@ from longsumbench.modeling.processes import (
 )
 from longsumbench.progress import Progress
 from longsumbench.runs.evidence import (
-    append_inputs,
+    EVIDENCE_FOLDER,
+    input_line,
     kept_places,
-    merge_kept_inputs,
     num_wanted,
     read_kept_inputs,
+    sort_inputs,
     write_evidence,
 )
+from longsumbench.runs.record import WORK_FOLDER, predictions_file
 
 _log = logging.getLogger(__name__)
 
@@ -55,13 +57,11 @@ def summarize_split(
     system: System,
     split: Split,
     decoding: Decoding,
-    path: Path,
-    log: Path | None = None,
-    evidence: Path | None = None,
-    inputs: Path | None = None,
+    folder: Path,
+    checkpoint: int = 1,
     shown_as: str = "summarizing",
 ) -> list[Summary]:
-    """Summarize the first `decoding.limit` examples of a split, in batches of similar length.
+    """Summarize the first `decoding.limit` examples of a split into the folder of a run, in batches of similar length.
 
     The batches depend on the data only. A resumed run keeps complete batches and repeats incomplete ones, so it writes
     the same summaries. The evidence and inputs of a batch are written before its lines. A batch without them is decoded
@@ -74,30 +74,16 @@ def summarize_split(
         system: a fitted system.
         split: the examples.
         decoding: the decoding settings.
-        path: JSON lines; summaries are appended, and sorted in the data's order at the end.
-        log: JSON lines; the seconds of each batch of new summaries, appended.
-        evidence: a folder for the evidence of the first examples (`decoding.evidence`); None keeps none.
-        inputs: JSON lines; the inputs of the first examples (`decoding.keep_inputs`); None keeps none.
+        folder: of the run, with a folder `work`. Summaries are appended, and sorted in the data's order at the end.
+        checkpoint: the number of the checkpoint; only the first one has evidence, inputs and a log of its seconds.
         shown_as: the name of the progress bar.
 
     Returns:
         The summaries in the data's order, without evidence; none in the other processes.
     """
-    examples, place = num_summarized(split, decoding), process_index()
-    own_log, own_inputs = (file and part_file(file, place) for file in (log, inputs))
-    writer = Writer(
-        system.config,
-        split,
-        decoding,
-        part_file(path, place),
-        own_log,
-        evidence,
-        own_inputs,
-        system,
-    )
-    summaries = _merge_parts(path, log) if place == 0 else {}
-    if inputs is not None and place == 0:
-        merge_kept_inputs(inputs, split.ids)
+    examples, is_first = num_summarized(split, decoding), process_index() == 0
+    writer = Writer(system.config, split, decoding, folder, checkpoint, system)
+    summaries = writer.merge_parts() if is_first else {}
     incomplete = writer.lacking_evidence | writer.lacking_inputs
     buckets = length_buckets(split.source_words[:examples], decoding.batch_size)
     unwritten = from_first_process(
@@ -105,23 +91,21 @@ def summarize_split(
     )
     with Progress(shown_as, examples) as progress:
         progress.start_at(examples - sum(map(len, unwritten)))
-        for bucket in unwritten[place :: process_count()]:
+        for bucket in unwritten[process_index() :: process_count()]:
             writer.write(bucket, progress)
         for bucket in buckets:
             if incomplete.intersection(bucket) and all(split.ids[i] in summaries for i in bucket):
                 writer.add_lacking(bucket, summaries)
     wait_for_everyone()
-    if place:
+    if not is_first:
         return []
-    summaries = _merge_parts(path, log)
-    if inputs is not None:
-        merge_kept_inputs(inputs, split.ids)
+    summaries = writer.merge_parts()
     ordered = [summaries[name] for name in split.ids[:examples]]
     if ordered and all(_is_json(summary.text) for summary in ordered):
         _log.warning(
             "every output is JSON, which is scored as it is: ask for a plain text (model.prompt)"
         )
-    write_summaries(path, ordered)
+    write_summaries(writer.predictions, ordered)
     return ordered
 
 
@@ -132,41 +116,42 @@ class Writer:
     model: SystemConfig
     split: Split
     decoding: Decoding
-    path: Path
-    log: Path | None
-    evidence: Path | None
-    inputs: Path | None
+    folder: Path
+    checkpoint: int = 1
     system: System | None = None  # not needed to see what is lacking
     num_tokens: int = 0  # of the summaries that were written
 
-    @cached_property
-    def asked_evidence(self) -> set[int]:
-        """The indices of the examples whose evidence is stored; empty if the system keeps none."""
-        if self.evidence is None or not self.model.capabilities.keeps_evidence:
-            return set()
-        return set(num_wanted(self.decoding.evidence, num_summarized(self.split, self.decoding)))
+    def __post_init__(self) -> None:
+        self.predictions = self.folder / predictions_file(self.checkpoint)
+        self.inputs = self.folder / "inputs.jsonl"
+        self.log = self.folder / WORK_FOLDER / "decoding.jsonl"
 
     @cached_property
-    def asked_inputs(self) -> set[int]:
+    def requested_evidence(self) -> set[int]:
+        """The indices of the examples whose evidence is stored; empty if the system keeps none."""
+        return self._select_first(self.decoding.evidence, self.model.capabilities.keeps_evidence)
+
+    @cached_property
+    def requested_inputs(self) -> set[int]:
         """The indices of the examples whose inputs are stored; empty for a baseline, which decodes nothing."""
-        if self.inputs is None or "decode" not in self.model.decided_by:
+        return self._select_first(self.decoding.keep_inputs, "decode" in self.model.decided_by)
+
+    def _select_first(self, amount: str, is_possible: bool) -> set[int]:
+        if self.checkpoint > 1 or not is_possible:
             return set()
-        return set(num_wanted(self.decoding.keep_inputs, num_summarized(self.split, self.decoding)))
+        return set(num_wanted(amount, num_summarized(self.split, self.decoding)))
 
     @cached_property
     def lacking_evidence(self) -> set[int]:
-        """Of the examples in `asked_evidence`, those without evidence when this is first read."""
-        if self.evidence is None:
-            return set()
-        return self.asked_evidence - kept_places(self.evidence, self.decoding.reference_evidence)
+        """Of the examples in `requested_evidence`, those without evidence when this is first read."""
+        stored = kept_places(self.folder / EVIDENCE_FOLDER, self.decoding.reference_evidence)
+        return self.requested_evidence - stored
 
     @cached_property
     def lacking_inputs(self) -> set[int]:
-        """Of the examples in `asked_inputs`, those without an input when this is first read."""
-        if self.inputs is None or not self.asked_inputs:
-            return set()
-        inputs = read_kept_inputs(self.inputs)
-        return {index for index in self.asked_inputs if self.split.ids[index] not in inputs}
+        """Of the examples in `requested_inputs`, those without an input when this is first read."""
+        stored = read_kept_inputs(self.inputs)
+        return {index for index in self.requested_inputs if self.split.ids[index] not in stored}
 
     def write(self, bucket: Sequence[int], progress: Progress) -> None:
         """Append the summaries of a batch, after writing their evidence and inputs."""
@@ -178,38 +163,55 @@ class Writer:
             progress.advance(
                 process_count(), f"{self.num_tokens:,} tokens" if self.num_tokens else ""
             )
-        self._keep(list(zip(bucket, batch, strict=True)), self.asked_evidence, self.asked_inputs)
-        with naming_path(self.path), self.path.open("a", encoding="utf-8") as file:
-            file.write("".join(map(to_line, batch)))
-        if self.log is not None:
+        self._store(
+            list(zip(bucket, batch, strict=True)), self.requested_evidence, self.requested_inputs
+        )
+        _append(self.predictions, "".join(map(to_line, batch)))
+        if self.checkpoint == 1:
             seconds = round((time.monotonic() - started) / process_count(), 4)
-            with naming_path(self.log), self.log.open("a", encoding="utf-8") as file:
-                file.write(json.dumps({"examples": len(batch), "seconds": seconds}) + "\n")
+            _append(self.log, json.dumps({"examples": len(batch), "seconds": seconds}) + "\n")
 
     def add_lacking(self, bucket: Sequence[int], old: Mapping[str, Summary]) -> None:
         """Write the missing evidence and inputs of a batch, for summaries that equal the written ones."""
         batch = zip(bucket, self._decode(bucket), strict=True)
         same = [(index, new) for index, new in batch if new == old[new.id]]
-        self._keep(same, self.lacking_evidence, self.lacking_inputs)
+        self._store(same, self.lacking_evidence, self.lacking_inputs)
 
-    def _keep(
+    def _store(
         self, batch: Sequence[tuple[int, Summary]], evidence: set[int], inputs: set[int]
     ) -> None:
         for index, summary in batch:
-            if self.evidence is not None and index in evidence:
-                write_evidence(self.evidence, index, summary)
-        if self.inputs is not None and (
-            summaries := [summary for index, summary in batch if index in inputs]
-        ):
-            append_inputs(self.inputs, summaries)
+            if index in evidence:
+                write_evidence(self.folder / EVIDENCE_FOLDER, index, summary)
+            if index in inputs:
+                _append(self.inputs, input_line(summary.id, summary.read))
 
     def _decode(self, bucket: Sequence[int]) -> Iterator[Summary]:
         """Summarize a batch; evidence and inputs are requested only if an example of the batch needs them."""
-        evidence = self.decoding.evidence if self.asked_evidence.intersection(bucket) else "none"
-        inputs = self.decoding.keep_inputs if self.asked_inputs.intersection(bucket) else "none"
+        evidence = (
+            self.decoding.evidence if self.requested_evidence.intersection(bucket) else "none"
+        )
+        inputs = self.decoding.keep_inputs if self.requested_inputs.intersection(bucket) else "none"
         decoding = replace(self.decoding, evidence=evidence, keep_inputs=inputs)
         assert self.system is not None
         return self.system.summarize([self.split[index] for index in bucket], decoding)
+
+    def merge_parts(self) -> dict[str, Summary]:
+        """Merge the files of all processes; return the summaries by id."""
+        summaries: dict[str, Summary] = {}
+        for file in (self.predictions, *_part_files(self.predictions)):
+            summaries |= {summary.id: summary for summary in read_summaries(file)}
+        write_summaries(self.predictions, summaries.values())
+        paths = [self.predictions]
+        if self.checkpoint == 1:
+            paths += [self.log, self.inputs]
+            for file in _part_files(self.log):
+                _append(self.log, file.read_text(encoding="utf-8", errors="replace"))
+            sort_inputs(self.inputs, _part_files(self.inputs), self.split.ids)
+        for path in paths:
+            for file in _part_files(path):
+                file.unlink()
+        return summaries
 
 
 def part_file(path: Path, place: int) -> Path:
@@ -217,18 +219,15 @@ def part_file(path: Path, place: int) -> Path:
     return path.with_name(f"{path.stem}.part{place}{path.suffix}") if place else path
 
 
-def _merge_parts(path: Path, log: Path | None) -> dict[str, Summary]:
-    parts = [*path.parent.glob(f"{path.stem}.part*{path.suffix}")]
-    summaries = {summary.id: summary for file in (path, *parts) for summary in read_summaries(file)}
-    write_summaries(path, summaries.values())
-    for file in parts:
-        file.unlink()
-    if log is not None:
-        for file in log.parent.glob(f"{log.stem}.part*{log.suffix}"):
-            with log.open("a", encoding="utf-8") as log_file:
-                log_file.write(file.read_text(encoding="utf-8", errors="replace"))
-            file.unlink()
-    return summaries
+def _part_files(path: Path) -> list[Path]:
+    return [*path.parent.glob(f"{path.stem}.part*{path.suffix}")]
+
+
+def _append(path: Path, text: str) -> None:
+    """Append to the file of this process."""
+    own_file = part_file(path, process_index())
+    with naming_path(own_file), own_file.open("a", encoding="utf-8") as file:
+        file.write(text)
 
 
 def _is_json(text: str) -> bool:

@@ -7,7 +7,7 @@ import shlex
 from collections.abc import Iterable, Mapping
 from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
-from typing import Any, Self, TypedDict, TypeVar
+from typing import Any, Self, TypeVar
 
 import msgspec
 
@@ -298,27 +298,8 @@ class RunRecord:
         try:
             record = read_json(path, cls)
         except BadFile as error:
-            problem = _earlier_version(path) or f"not a run's record ({error})"
-            raise TornRecord(f"{problem}; {_REPEAT_ADVICE}", path) from error
+            raise TornRecord(f"not a run's record ({error}); {_REPEAT_ADVICE}", path) from error
         return replace(record, verified=None)  # a mark is never taken from the file
-
-
-class _EarlierRecord(TypedDict):
-    """What every record had that was written before records had a key."""
-
-    signature: str
-    environment: Environment
-
-
-def _earlier_version(path: Path) -> str:
-    """Return which version reads a record that an earlier version wrote; empty for other files."""
-    try:
-        environment = read_json(path, _EarlierRecord)["environment"]
-    except BadFile:
-        return ""
-    commit = f", commit {environment.commit[:SHORT_ID]}" if environment.commit else ""
-    version = f"longsumbench {environment.longsumbench}{commit}"
-    return f"the record of an earlier version, which {version} reads"
 
 
 def output_files(checkpoints: int) -> list[tuple[str, str]]:
@@ -326,11 +307,15 @@ def output_files(checkpoints: int) -> list[tuple[str, str]]:
 
     `scores.csv` holds the means of several checkpoints. Without averaging, `checkpoints` is 0 or 1.
     """
-    more_files = [
-        (f"predictions-{number}.jsonl", f"scores-{number}.csv")
-        for number in range(2, checkpoints + 1)
-    ]
-    return [("predictions.jsonl", "scores-1.csv" if more_files else "scores.csv"), *more_files]
+    more_files = []
+    for number in range(2, checkpoints + 1):
+        more_files.append((predictions_file(number), f"scores-{number}.csv"))
+    return [(predictions_file(1), "scores-1.csv" if more_files else "scores.csv"), *more_files]
+
+
+def predictions_file(checkpoint: int) -> str:
+    """Return the name of the file with the summaries of a checkpoint, from 1, the best one."""
+    return "predictions.jsonl" if checkpoint == 1 else f"predictions-{checkpoint}.jsonl"
 
 
 def output_problems(record: RunRecord, facts: OutputFacts | None) -> list[str]:

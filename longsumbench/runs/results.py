@@ -16,8 +16,9 @@ import shutil
 from collections.abc import Iterator, Mapping
 from contextlib import AbstractContextManager, suppress
 from dataclasses import asdict, dataclass, field
+from itertools import chain
 from pathlib import Path
-from typing import Any, Self, TypedDict
+from typing import Any, Self
 
 from omegaconf import OmegaConf
 
@@ -58,16 +59,14 @@ class Results:
 
     Attributes:
         foreign: True if it is another person's: links to bundles outside it are not followed.
+        reported: problems that were reported.
+        unpacked: bundle, its size and time → its copy in the cache.
     """
 
     root: Path
     foreign: bool = False
-    reported: set[str] = field(
-        default_factory=set, compare=False, repr=False
-    )  # problems that were reported
-    unpacked: dict[tuple[Any, ...], Path] = field(
-        default_factory=dict, compare=False, repr=False
-    )  # of each bundle
+    reported: set[str] = field(default_factory=set, compare=False, repr=False)
+    unpacked: dict[tuple[Any, ...], Path] = field(default_factory=dict, compare=False, repr=False)
 
     @classmethod
     def at(cls, results_dir: str | Path) -> Self:
@@ -91,19 +90,21 @@ class Results:
         Raises:
             DataError: the bundle of the dataset is damaged.
         """
-        roots = [self.root]
-        for name in _bundled_datasets(self.root) if dataset == "*" else [dataset]:
-            try:
-                copy = self.unpack(name)
-            except DataError as error:
-                if dataset != "*":
-                    raise
-                self.leave_out(error)
-                continue
-            roots += [copy] if copy else []
-        runs = f"runs/{dataset if dataset == '*' else glob.escape(dataset)}/{pattern}"
-        places = {path.parts[-3:] for root in roots for path in root.glob(runs) if path.is_dir()}
-        return [self.folder(*parts) for parts in sorted(places)]
+        roots: list[Path | None] = [self.root]
+        if dataset != "*":
+            roots.append(self.unpack(dataset))
+            dataset = glob.escape(dataset)
+        else:
+            for name in _bundled_datasets(self.root):
+                try:
+                    roots.append(self.unpack(name))
+                except DataError as error:
+                    self.leave_out(error)
+        runs = set()
+        for root in filter(None, roots):
+            paths = root.glob(f"runs/{dataset}/{pattern}")
+            runs |= {path.parts[-3:] for path in paths if path.is_dir()}
+        return [self.folder(*parts) for parts in sorted(runs)]
 
     def folder(self, dataset: str, model: str, run_id: str) -> Path:
         """Return the folder of a run, which may not exist. A packed run is used unless a finished one has its place."""
@@ -151,9 +152,9 @@ class Results:
         dataset = folder.parents[1].name
         copy = self.unpack(dataset)
         if copy and folder.resolve().is_relative_to(copy.resolve()):
-            place = Path("runs", *folder.parts[-3:]).as_posix()
+            run = Path("runs", *folder.parts[-3:]).as_posix()
             command = shlex.join(
-                ["tar", "-xf", str(self.bundle(dataset)), "-C", str(self.root), place]
+                ["tar", "-xf", f"{self.bundle(dataset)}", "-C", f"{self.root}", run]
             )
             raise UsageError(
                 f"the run {folder.name} is packed, and no command changes it; unpack it first: {command}"
@@ -162,14 +163,13 @@ class Results:
     def records(self, dataset: str) -> Iterator[RunRecord]:
         """Yield the readable records of all finished runs on a dataset, sorted by model and run id."""
         for folder in self.run_folders(dataset):
-            try:
-                record = RunRecord.read(folder)
-            except FileNotFoundError:  # the run is being repeated
-                continue
-            except DataError as error:
-                self.leave_out(error)
-                continue
-            yield record
+            with suppress(FileNotFoundError):  # the run is being repeated
+                try:
+                    record = RunRecord.read(folder)
+                except DataError as error:
+                    self.leave_out(error)
+                else:
+                    yield record
 
     def leave_out(self, problem: DataError) -> None:
         """Report an unusable file on stderr, once."""
@@ -183,13 +183,15 @@ class Results:
 
     def write_leaderboard(self, contents: Mapping[str, str | bytes | None]) -> list[Path]:
         """Write files (name → content) of the leaderboard, and delete those of None; return the paths of the others."""
-        paths = {self.root / "leaderboard" / name: content for name, content in contents.items()}
-        for path, content in paths.items():
+        written = []
+        for name, content in contents.items():
+            path = self.root / "leaderboard" / name
             if content is None:
                 path.unlink(missing_ok=True)
             else:
                 write_atomically(path, content)
-        return [path for path, content in paths.items() if content is not None]
+                written.append(path)
+        return written
 
     def datasets(self) -> list[str]:
         """Return the datasets with finished runs."""
@@ -218,10 +220,9 @@ class Results:
             advice = "`longsumbench list runs` shows the ids"
             raise UsageError(f"no finished run is called '{name}' under {self.root}; {advice}")
         if matches[1:]:
-            labels = [
-                f"{path.name} ({path.parent.name} on {path.parents[1].name})"
-                for path in matches[:_NAMED]
-            ]
+            labels = []
+            for path in matches[:_NAMED]:
+                labels.append(f"{path.name} ({path.parent.name} on {path.parents[1].name})")
             more = f" and {len(matches) - _NAMED} more" if matches[_NAMED:] else ""
             raise UsageError(
                 f"{len(matches)} runs are called '{name}': {', '.join(labels)}{more}; type the id of one"
@@ -263,20 +264,16 @@ def check_indexes(path: Path) -> None:
 
 def hash_scored_files(folder: Path) -> dict[str, str]:
     """Return name → SHA-256 of the record, the summaries and the scores of a run."""
-    paths = [
-        path
-        for name in ("record.json", "predictions*.jsonl", "scores*.csv")
-        for path in folder.glob(name)
-    ]
-    return {path.name: hash_regular(path) for path in sorted(paths)}
+    paths = [*folder.glob("predictions*.jsonl"), *folder.glob("scores*.csv")]
+    record = folder / "record.json"
+    return {path.name: hash_regular(path) for path in sorted([record, *paths])}
 
 
 def is_verified(folder: Path) -> bool:
     """Return True if `longsumbench verify` marked a run, and its record, summaries and scores are the same since."""
     with suppress(FileNotFoundError, BadFile):
-        return read_json(folder / VERIFIED_FILE, dict[str, Any]).get("files") == hash_scored_files(
-            folder
-        )
+        mark = read_json(folder / VERIFIED_FILE, dict[str, Any])
+        return mark.get("files") == hash_scored_files(folder)
     return False
 
 
@@ -290,24 +287,15 @@ def stage_of_run(run: Path, name: str) -> Path:
     return link.with_name("not-a-stage") if leads_elsewhere else link
 
 
-class _CorpusFile(TypedDict):
-    splits: dict[str, str]
-
-
 def split_read_by(run: Path, record: RunRecord) -> ReadSplit | None:
     """Return the split that a run summarized; None if its texts are not on this machine."""
-    folder = stage_of_run(run, "corpus")
-    try:
-        splits = read_json(folder / "corpus.json", _CorpusFile)["splits"]
-        texts = folder / f"{record.key.split}.arrow"
+    folder, name = stage_of_run(run, "corpus"), record.key.split
+    texts = folder / f"{name}.arrow"
+    # The cache was emptied, or the run came from another machine
+    with suppress(OSError, ValueError, KeyError):
+        splits = read_json(folder / "corpus.json", dict[str, Any])["splits"]
         if digest(splits) == record.key.fingerprint and texts.is_file():
-            return ReadSplit(record.key.split, texts, splits[record.key.split])
-    except (
-        OSError,
-        ValueError,
-        KeyError,
-    ):  # the cache was emptied, or the run came from another machine
-        pass
+            return ReadSplit(name, texts, splits[name])
     return None
 
 
@@ -319,11 +307,12 @@ def write_run_config(config: RunConfig, folder: Path) -> None:
 def read_run_config(folder: Path) -> RunConfig:
     """Read the configuration of a run from its `config.yaml`."""
     top_level: Any = OmegaConf.to_container(OmegaConf.load(folder / "config.yaml"))
-    schemas = {"model": registry.config_of(top_level["model"]["name"]), **SECTIONS}
-    groups = {
-        name: build_settings(schema, top_level.pop(name), f"{name}.")
-        for name, schema in schemas.items()
-    }
+    groups = {}
+    for name, schema in {
+        "model": registry.config_of(top_level["model"]["name"]),
+        **SECTIONS,
+    }.items():
+        groups[name] = build_settings(schema, top_level.pop(name), f"{name}.")
     config: RunConfig = build_settings(RunConfig, top_level, "", groups)
     return config
 
@@ -331,21 +320,21 @@ def read_run_config(folder: Path) -> RunConfig:
 def is_finished(folder: Path) -> bool:
     """Return True if a run has all its files; committed records lack the predictions."""
     try:
-        every = output_files(len(RunRecord.read(folder).evaluation.checkpoints))
+        files = output_files(len(RunRecord.read(folder).evaluation.checkpoints))
     except (FileNotFoundError, TornRecord):
         return False
-    return all((folder / name).is_file() for files in (*every, ["scores.csv"]) for name in files)
+    return all((folder / name).is_file() for name in ("scores.csv", *chain.from_iterable(files)))
 
 
 def report_torn_record(folder: Path) -> None:
     """Log that the run is repeated because its record is damaged."""
-    with suppress(FileNotFoundError):
-        try:
-            RunRecord.read(folder)
-        except TornRecord:
-            _log.warning(
-                f"the record of this run cannot be read; the run is repeated: {folder / 'record.json'}"
-            )
+    path = folder / "record.json"
+    try:
+        RunRecord.read(folder)
+    except FileNotFoundError:
+        return
+    except TornRecord:
+        _log.warning(f"the record of this run cannot be read; the run is repeated: {path}")
 
 
 def delete_run_files(folder: Path) -> None:
@@ -396,17 +385,14 @@ def pack_runs(results: Results) -> Iterator[str]:
     Raises:
         DataError: a record or the bundle is damaged; nothing is packed of its dataset.
     """
-    for dataset in sorted(
-        {path.parents[2].name for path in results.root.glob("runs/*/*/*/record.json")}
-    ):
+    for dataset in results.datasets():
+        if not any(results.root.glob(f"runs/{glob.escape(dataset)}/*/*/record.json")):
+            continue
         bundle = results.bundle(dataset)
         with results.leaderboard_lock(dataset):
             results.unpack(dataset)  # DataError if it is damaged
-            runs = []
-            for folder in results.run_folders(dataset):
-                folder_to_pack = _choose_folder_to_pack(results, folder)
-                if folder_to_pack is not None:
-                    runs.append((folder_to_pack, RunRecord.read(folder_to_pack)))
+            chosen = [_choose_folder_to_pack(results, run) for run in results.run_folders(dataset)]
+            runs = [(folder, RunRecord.read(folder)) for folder in chosen if folder is not None]
             write_bundle(bundle, runs)
         yield f"packed: {format_count(len(runs), 'run')} → {bundle} ({format_bytes(bundle.stat().st_size)})"
 

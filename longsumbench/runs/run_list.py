@@ -134,7 +134,7 @@ def render_runs(runs: Sequence[ListedRun]) -> str:
     if not runs:
         return "no such run"
     lines = [plain_table(list(map(_run_row, runs)), _HEADERS, right=("score",)), ""]
-    datasets: dict[str, set[str]] = {}  # of each score
+    datasets: dict[str, set[str]] = {}
     for run in runs:
         if run.ranked_by:
             datasets.setdefault(run.ranked_by, set()).add(run.dataset)

@@ -15,7 +15,9 @@ from longsumbench.core import (
     Scoring,
     Split,
     Summary,
+    count_words,
     registry,
+    total_truncation,
 )
 from longsumbench.corpora.reading.load import Texts, warn_once
 from longsumbench.corpora.reading.markup import describe_marks, marks_in
@@ -30,7 +32,7 @@ from longsumbench.metrics.evaluate import (
 )
 from longsumbench.metrics.rouge import Rouge
 from longsumbench.rouge.tokenizer import dropped_share
-from longsumbench.runs.record import output_files
+from longsumbench.runs.record import Ledger, output_files
 from longsumbench.runs.verdicts import write_verdicts
 
 if TYPE_CHECKING:
@@ -75,7 +77,7 @@ def score_run(
     ]
     ranked_by = metrics[1].columns[0] if metrics[1:] else DEFAULT_RANKING_SCORE
     predictions = [[summary.text for summary in summaries] for summaries in outputs]
-    # systems copy those of the texts
+    # Systems copy the marks of the texts.
     if "marks" not in texts.facts:
         marked = [(summary.id, marks_in(summary.text)) for summary in outputs[0]]
         for problem in describe_marks(marked, len(marked), "outputs"):
@@ -98,6 +100,31 @@ def score_run(
         means = column_means(table, scored.evaluation.units)
         checkpoints.append(CheckpointMeans(step, loss, means))
     return replace(scored.evaluation, checkpoints=tuple(checkpoints))
+
+
+def copies_sources(config: RunConfig, report: FitReport, checkpoint: str | None) -> bool:
+    """Return True if the summaries of a system, whose weights are from `checkpoint`, have words of their sources only."""
+    if config.decode.mode == "extract" and "decode" in config.model.decided_by:
+        return True
+    return not (report.parameters or checkpoint)
+
+
+def total_ledger(summaries: Sequence[Summary], copies: bool, decoding: Decoding) -> Ledger:
+    """Sum what the summaries of a run say about their texts; with `copies` their words are those of the sources."""
+    scored = scored_summaries(summaries, decoding)
+    truncations = [summary.truncation for summary in scored if summary.truncation is not None]
+    source = total_truncation(truncations) if truncations else None
+    counts: dict[str, float] = {}
+    for summary in summaries:
+        for name, count in summary.counts.items():
+            counts[name] = counts.get(name, 0) + count
+    num_words = sum(count_words([summary.text]) for summary in summaries)
+    return Ledger(
+        source=source,
+        outputs_cut=sum(not summary.complete for summary in summaries),
+        words_copied=min(source.words_seen, num_words) if source and copies else None,
+        counts=counts,
+    )
 
 
 def scored_examples(

@@ -7,28 +7,26 @@ import json
 import logging
 import math
 import sys
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import asdict, dataclass, fields, replace
+from collections.abc import Iterator, Sequence
+from dataclasses import asdict, dataclass, replace
 from functools import partial
 from pathlib import Path
 from typing import Any
 
-from omegaconf import OmegaConf
-from omegaconf.errors import OmegaConfBaseException
 from tqdm import tqdm
-from yaml import YAMLError  # type: ignore[import-untyped] # not annotated
 
 from longsumbench import core
 from longsumbench.arguments import as_list, public_function
 from longsumbench.corpora import own_files
-from longsumbench.errors import (
-    UsageError,
-    did_you_mean,
-    suite_errors,
-)
+from longsumbench.errors import UsageError, suite_errors
 from longsumbench.formatting import for_stdout, format_count
 from longsumbench.progress import Progress
-from longsumbench.runs.checkpoints import find_checkpoint, fitted_system, needs_training
+from longsumbench.runs.checkpoints import (
+    FoundSystem,
+    find_checkpoint,
+    fitted_system,
+    needs_training,
+)
 from longsumbench.runs.evidence import num_wanted
 from longsumbench.runs.overrides import format_overrides
 from longsumbench.runs.plan import plan
@@ -37,10 +35,10 @@ from longsumbench.runs.results import Results
 
 _log = logging.getLogger(__name__)
 
-# seed, device
-_SHARED = [
-    name for name in core.defaults_of(core.RunConfig) if name in core.defaults_of(core.Decoding)
-]
+# Words that a system of a run, and one by its name, can be given
+_OF_RUNS = ("decode.", "device=", "seed=")
+_OF_NAMES = ("model.", *_OF_RUNS)
+_DEFAULT_LENGTH = 100  # words of a summary, where no training texts say how long one is
 
 
 def summarize_files(
@@ -67,18 +65,12 @@ def summarize_files(
         SuiteError: an error that the user can fix.
     """
     loader, files = find_system(system, words, results, "all" if as_json else "none")
-    decoding = loader.decoding
-    if decoding.evidence != "none" and not as_json:
-        raise UsageError(f"decode.evidence={decoding.evidence}: evidence is shown with --json only")
-    if decoding.keep_inputs != "none" and not as_json:
-        problem = f"decode.keep_inputs={decoding.keep_inputs}"
-        raise UsageError(f"{problem}: inputs are shown with --json only")
     inputs = [with_query(item, query) for item in own_files.read_inputs(files)]
     if together:
         inputs = [own_files.merge_inputs(inputs)]
-    inputs = inputs[: decoding.limit]
+    inputs = inputs[: loader.decoding.limit]
     # The system is loaded last: it takes seconds, and all inputs are checked by now.
-    for item, summary in loader.fitted().write(inputs):
+    for item, summary in load_fitted(loader).write(inputs):
         if as_json:
             text = json.dumps(summary_values(summary), ensure_ascii=False)
         elif len(inputs) > 1:
@@ -127,8 +119,6 @@ class FittedSystem:
         self, inputs: Sequence[own_files.Input]
     ) -> Iterator[tuple[own_files.Input, core.Summary]]:
         """Yield each input with its summary, showing the progress."""
-        if warning := unlike_what_was_learned(self.system, inputs):
-            _log.warning(warning)
         with Progress("summarizing", len(inputs), "texts") as progress:
             summaries = summarize_inputs(self.system, inputs, self.decoding)
             for pair in zip(inputs, summaries, strict=True):
@@ -157,25 +147,18 @@ def load_system(
         UsageError: there is no such checkpoint, or a setting is unknown or invalid.
         DataError: the checkpoint is damaged.
     """
-    return find_system(run, format_overrides(settings), Results.at(results_dir), "none")[0].fitted()
+    loader, _ = find_system(run, format_overrides(settings), Results.at(results_dir), "none")
+    return load_fitted(loader)
 
 
-@dataclass(frozen=True)
-class FoundSystem:
-    """A system that `load` loads; `name` is its own, or that of its folder."""
-
-    name: str
-    decoding: core.Decoding
-    load: Callable[[], core.System]
-
-    def fitted(self) -> FittedSystem:
-        """Load the system; errors are those of `load_system`."""
-        system = self.load()
-        if system.config.capabilities.oracle:
-            raise UsageError(
-                f"model={system.config.name} needs references or highlights, and these texts have none"
-            )
-        return FittedSystem(system, self.decoding)
+def load_fitted(loader: FoundSystem) -> FittedSystem:
+    """Load a system; errors are those of `load_system`."""
+    system = loader.load()
+    if system.config.capabilities.oracle:
+        raise UsageError(
+            f"model={system.config.name} needs references or highlights, and these texts have none"
+        )
+    return FittedSystem(system, loader.decoding)
 
 
 def find_system(
@@ -187,46 +170,54 @@ def find_system(
     """
     settings = [word for word in words if "=" in word and not Path(word).exists()]
     files = [word for word in words if word not in settings]
-    names = core.registry.systems.targets()
-    if (
-        isinstance(run, str) and run in names and not any(Path(run).glob("*.json"))
-    ):  # no checkpoint, no run
-        config = plan_by_name(run, settings, evidence, results)
-        return FoundSystem(run, config.decode, partial(fitted_system, config, {})), files
-    if not isinstance(run, RunRecord):
-        _check_is_no_text(str(run), files)
-    folder, usual, load = find_checkpoint(run, results)
-    return FoundSystem(
-        f"{folder}", settle_decoding(settings, {**usual, "evidence": evidence}), load
-    ), files
+    is_name = isinstance(run, str) and run in core.registry.systems.targets()
+    if is_name and not any(Path(str(run)).glob("*.json")):  # no checkpoint, no run
+        return _find_by_name(str(run), settings, evidence, results), files
+    loader = find_checkpoint(run, results)
+    recorded = replace(loader.decoding, evidence=evidence)
+    return replace(loader, decoding=settle_decoding(settings, recorded)), files
 
 
-def _check_is_no_text(word: str, files: Sequence[str]) -> None:
-    """Raise UsageError if the word in the place of the system is a text or a setting: the system is missing.
+def _find_by_name(name: str, words: Sequence[str], evidence: str, results: Results) -> FoundSystem:
+    """Return a system that is used as it is.
 
-    A folder before `files` is taken as a system.
+    Raises:
+        UsageError: the system has to be trained, or a setting is unknown or invalid.
     """
-    is_setting = "=" in word and not Path(word).exists()
-    is_folder = bool(files) and Path(word).is_dir()
-    if is_setting or (own_files.is_text(word) and not is_folder):
-        systems = "lexrank, lead, random, ranker, or a run (`longsumbench list runs`)"
-        command = f"longsumbench summarize lexrank {'FILE' if is_setting else word}"
-        raise UsageError(f"the system is missing before '{word}': name {systems}, as in: {command}")
+    _check_settings(words, f"model={name} has these settings here", _OF_NAMES)
+    defaults = ["dataset=jsonl", "train.max_steps=0", f"decode.evidence={evidence}"]
+    defaults += format_overrides({"results_dir": f"{results.root}"})
+    (point,) = plan([f"model={name}", *defaults, *words])
+    config = point.config
+    if needs_training(config):
+        advice = "name a run (longsumbench list runs) or the folder of a checkpoint"
+        raise UsageError(f"model={name} has to be trained first: {advice}")
+    asks_length = "model.length" not in core.settings_without_effect(config)
+    if config.model.length == "train" and asks_length:
+        config.model.length = str(_DEFAULT_LENGTH)
+        _log.info(
+            f"model.length={_DEFAULT_LENGTH} words, as no training texts say how long a summary is; type another"
+        )
+    return FoundSystem(name, config.decode, partial(fitted_system, config, {}))
 
 
-def unlike_what_was_learned(system: core.System, inputs: Sequence[own_files.Input]) -> str:
-    """Return a warning if only the inputs or only the training texts have queries; otherwise an empty text."""
-    model, queried = system.config, bool(system.state.queried)
-    untrained = model.capabilities.runs_untrained and system.state.target_words is None
-    if (
-        untrained
-        or "train" not in model.decided_by
-        or all(bool(item.example.query) == queried for item in inputs)
-    ):
-        return ""
-    if queried:
-        return f"{model.name} was trained on texts with queries: add one with --query"
-    return f"{model.name} was trained on texts without queries: it has not learned to answer them"
+def _check_settings(words: Sequence[str], subject: str, prefixes: tuple[str, ...]) -> None:
+    for word in words:
+        if not word.startswith(prefixes):
+            raise UsageError(f"'{word}': {subject}: {', '.join(prefixes)}")
+
+
+def settle_decoding(words: Sequence[str], recorded: core.Decoding) -> core.Decoding:
+    """Check typed settings (`decode.*`, `device`, `seed`) and merge them into those of a run.
+
+    Raises:
+        UsageError: an unknown setting, a wrong type or an invalid value.
+    """
+    _check_settings(words, "a trained system has these settings", _OF_RUNS)
+    shared = [f"decode.{word}" for word in words if not word.startswith("decode.")]
+    own = [word for word in words if word.startswith("decode.")]
+    (point,) = plan(["model=lead", *format_overrides({"decode": vars(recorded)}), *shared, *own])
+    return point.config.decode
 
 
 def with_query(item: own_files.Input, query: str | None) -> own_files.Input:
@@ -242,34 +233,6 @@ def with_query(item: own_files.Input, query: str | None) -> own_files.Input:
     if item.example.query:
         raise UsageError(f"{item.name} already has a query: leave out --query")
     return replace(item, example=replace(item.example, query=query))
-
-
-def settle_decoding(settings: Sequence[str], usual: Mapping[str, Any]) -> core.Decoding:
-    """Check typed settings (`decode.*`, `device`, `seed`) and merge them into the usual values.
-
-    Raises:
-        UsageError: an unknown setting, a wrong type or an invalid value.
-    """
-    try:
-        values: Any = OmegaConf.to_container(OmegaConf.from_dotlist(list(settings)))
-    except (OmegaConfBaseException, YAMLError) as error:
-        raise UsageError(f"cannot read '{' '.join(settings)}'") from error
-    decode = values.pop("decode", {})
-    if not isinstance(decode, dict):
-        raise UsageError(
-            f"decode={decode!r} is not a group of settings; set decode.<setting>=<value>"
-        )
-    for key in values:
-        if key not in _SHARED:
-            choices = f"decode.<setting>, {', '.join(_SHARED)}"
-            of_runs = key in {item.name for item in fields(core.RunConfig)}
-            suggestion = "" if of_runs else did_you_mean(key, ["decode", *_SHARED])
-            raise UsageError(f"'{key}'{suggestion}: a trained system has these settings: {choices}")
-    core.build_settings(core.RunConfig, values, "", dict.fromkeys(["model", *core.SECTIONS]))
-    decoding: core.Decoding = core.build_settings(
-        core.Decoding, {**usual, **values, **decode}, "decode."
-    )
-    return decoding
 
 
 def summarize_inputs(
@@ -289,8 +252,8 @@ def summarize_inputs(
         )
     examples = [item.example for item in inputs]
     system.check_examples(examples)
-    kept_evidence = decoding.evidence if model.capabilities.keeps_evidence else "none"
-    with_evidence = num_wanted(kept_evidence, len(examples))
+    evidence = decoding.evidence if model.capabilities.keeps_evidence else "none"
+    with_evidence = num_wanted(evidence, len(examples))
     with_inputs = num_wanted(decoding.keep_inputs, len(examples))
     # A batch keeps evidence if its first summary does; what exceeds the number is dropped.
     for start in range(0, len(examples), decoding.batch_size):
@@ -351,35 +314,3 @@ def _json_value(value: Any) -> Any:
     if isinstance(value, float):
         return float(f"{value:.6g}") if math.isfinite(value) else None
     return value
-
-
-_USUAL_LENGTH = 100  # words of a summary, where no training texts say how long one is
-_SETTING_PREFIXES = ("model.", "decode.", "device=", "seed=")
-
-
-def plan_by_name(
-    name: str, words: Sequence[str], evidence: str, results: Results
-) -> core.RunConfig:
-    """Check the settings of a system that is used as it is; `evidence` is the default of `decode.evidence`.
-
-    Raises:
-        UsageError: the system has to be trained, or a setting is unknown or invalid.
-    """
-    for word in words:
-        if not word.startswith(_SETTING_PREFIXES):
-            prefixes = ", ".join(_SETTING_PREFIXES)
-            raise UsageError(f"'{word}': model={name} has these settings here: {prefixes}")
-    usual = ["dataset=jsonl", "train.max_steps=0", f"decode.evidence={evidence}"]
-    usual += format_overrides({"results_dir": f"{results.root}"})
-    (point,) = plan([f"model={name}", *usual, *words])
-    config = point.config
-    if needs_training(config):
-        advice = "name a run (longsumbench list runs) or the folder of a checkpoint"
-        raise UsageError(f"model={name} has to be trained first: {advice}")
-    asks_length = "model.length" not in core.settings_without_effect(config)
-    if config.model.length == "train" and asks_length:
-        config.model.length = str(_USUAL_LENGTH)
-        _log.info(
-            f"model.length={_USUAL_LENGTH} words, as no training texts say how long a summary is; type another"
-        )
-    return config

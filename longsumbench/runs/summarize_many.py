@@ -23,6 +23,7 @@ from longsumbench.runs.results import Results
 from longsumbench.runs.summarize import (
     FittedSystem,
     find_system,
+    load_fitted,
     summarize_inputs,
     summary_values,
     with_query,
@@ -70,10 +71,9 @@ def summarize_into(
     if {loader.decoding.evidence, loader.decoding.keep_inputs} - {"all", "none"}:
         raise UsageError("with --output, decode.evidence and decode.keep_inputs are all or none")
     # Loaded last: all that may be refused is refused by now.
-    fitted = loader.fitted()
+    fitted = load_fitted(loader)
     _check_folder_settings(output, _settings_digest(loader.name, fitted, query))
     target = _Lines(output) if in_lines else _Folder(output, paths)
-    # What an earlier command wrote is skipped.
     finished_names = target.finished(files)
     jobs = islice(own_files.input_jobs(files), fitted.decoding.limit)
     unfinished = (job for job in jobs if job.name not in finished_names)

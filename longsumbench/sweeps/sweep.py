@@ -50,7 +50,7 @@ class Launch:
         engine: how the points are chosen, and where they run.
         words, swept: the overrides with one value, and those with several values or a range.
         config_dir: a folder with more YAML files.
-        states: identity → state of each run of the sweep so far. Points that are the same run share it.
+        states: settings hash → state of each run of the sweep so far. Points that are the same run share it.
         finished: the records so far, baselines included.
         table: a line for each run of a sweep that has ended.
     """
@@ -74,7 +74,7 @@ class Launch:
         """
         if not self.sweep:
             point = replace(self.points[0], command=self.command)
-            self.finished += [run_point(point), *score_baselines(point, {point.identity})]
+            self.finished += [run_point(point), *score_baselines(point, {point.settings_hash})]
             return
         root = Results.writable(self.points[0].config.results_dir).root
         sweep = Sweep.of(root, [str(self.engine.settings["sweeper"]), *self.words, *self.swept])
@@ -117,7 +117,7 @@ class Launch:
                 return None
             self.points.append(replace(point, name=" ".join(overrides)))
             self._run_points(self.points[-1:], sweep)
-            return self.states[point.identity].score
+            return self.states[point.settings_hash].score
 
         search_settings(self.engine.settings["sweeper"], self.swept, run_trial)
         if errors and not self.states:
@@ -144,16 +144,16 @@ class Launch:
     def _new_tasks(self, points: Sequence[Point], sweep: Sweep) -> list[PointTask]:
         """Return the tasks of points, one for those that are the same run, as far as there are none yet."""
         tasks: list[PointTask] = []
-        times = Counter(point.identity for point in points)
+        times = Counter(point.settings_hash for point in points)
         baseline_ids = set(times)
         for point in points:
-            if point.identity in self.states:
+            if point.settings_hash in self.states:
                 continue
-            name, num_others = point.name, times[point.identity] - 1
+            name, num_others = point.name, times[point.settings_hash] - 1
             if name and num_others:
                 name += f" and {num_others} more: the same run"
             state, number = PointState(name), len(self.states) + 1
-            self.states[point.identity] = state
+            self.states[point.settings_hash] = state
             sweep.write_state(number, state)
             task_point = replace(point, name=name, command=self.command)
             tasks.append(PointTask(sweep, number, task_point, baseline_ids))
@@ -168,7 +168,7 @@ class Launch:
     def _take_in(self, ended: Iterable[tuple[PointTask, PointState]], progress: Progress) -> None:
         """Keep the states and the records of points as they end, and say how each ended."""
         for task, state in ended:
-            self.states[task.point.identity] = state
+            self.states[task.point.settings_hash] = state
             for run in state.runs:
                 with suppress(FileNotFoundError, TornRecord):  # another process repeats it
                     self.finished.append(RunRecord.read(Path(run)))
@@ -188,7 +188,7 @@ class Launch:
         # The first run of a point is its own; those of its baselines follow.
         own_records = []
         for point in self.points:
-            for run in self.states[point.identity].runs[:1]:
+            for run in self.states[point.settings_hash].runs[:1]:
                 own_records.append(records.get(Path(run).name))
         return [record for record in own_records if record is not None]
 

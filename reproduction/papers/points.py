@@ -293,7 +293,7 @@ def _row_lines(
 
 def _check_one_per_seed(points: Sequence[Point]) -> None:
     """Check that the points of a row are one run for each seed: a row shows their mean."""
-    runs = {point.identity: point for point in points}
+    runs = {point.settings_hash: point for point in points}
     if len({point.config.seed for point in runs.values()}) < len(runs):
         names = f"'{points[0].name}' and '{points[-1].name}'"
         raise UsageError(f"{names} would be one row of the table: type one value, or several seeds")

@@ -146,7 +146,7 @@ def missing_names(job: Job) -> tuple[str, ...]:
     # Points of several rows can be one run
     names: dict[object, str] = {}
     for point in job.missing:
-        names.setdefault(point.identity, point.name)
+        names.setdefault(point.settings_hash, point.name)
     unreachable = [f"{label} on {dataset}" for label, dataset in job.unreachable]
     return (*names.values(), *unreachable)
 

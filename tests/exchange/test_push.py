@@ -210,7 +210,7 @@ def test_the_folder_of_a_ranker_travels(
     assert push(capsys, trained, "me/ranked")[0] == 0
     found, _ = find_system("me/ranked", [], Results(tmp_path), "none")
     assert (Path(found.name) / "ranker" / "config.json").read_text() == "{}"
-    assert found.fitted().system.config.name == "trunc"
+    assert found.load().config.name == "trunc"
 
 
 @pytest.mark.parametrize(

@@ -67,10 +67,12 @@ def test_extracts_that_are_refused(words: str, message: str) -> None:
 
 def test_summarize_refuses_extracts_as_long_as_a_reference() -> None:
     """One's own texts have no reference, and a checkpoint whose decoder was not trained does not write."""
-    decoding = settle_decoding(["decode.mode=extract", "decode.extract_length=reference"], {})
+    decoding = settle_decoding(
+        ["decode.mode=extract", "decode.extract_length=reference"], Decoding()
+    )
     with pytest.raises(UsageError, match="no reference"):
         next(summarize_inputs(system("ea"), [], decoding))
     one = system("ea")
     one.state.trained_only = "scorer"
     with pytest.raises(UsageError, match=r"choose decode\.mode=extract"):
-        next(summarize_inputs(one, [], settle_decoding([], {})))
+        next(summarize_inputs(one, [], Decoding()))

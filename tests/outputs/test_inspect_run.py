@@ -12,7 +12,7 @@ from support.run_records import record, write_run
 
 from longsumbench.core import Cut, Document, Evidence, Example, Section, Summary, Truncation
 from longsumbench.outputs.inspection import inspect_example
-from longsumbench.runs.evidence import append_inputs, write_evidence
+from longsumbench.runs.evidence import input_line, write_evidence
 from longsumbench.runs.results import Results
 
 IDS = ("a", "2", "c", "d")
@@ -113,7 +113,7 @@ def test_the_input_is_shown_if_it_was_kept(finished: Callable[..., Path], inspec
     """The page has the text as the system read it; that of an example without it has none."""
     folder = finished(kept=0)
     read = "── unit 1 of 2\n<s>About a</s>\n── unit 2 of 2\n<s>& more</s>"
-    append_inputs(folder / "inputs.jsonl", [Summary("a", "", read=read)])
+    (folder / "inputs.jsonl").write_text(input_line("a", read))
     pages = []
     for name in ("a", "c"):
         path = Path(inspected("looker", name)[1].splitlines()[-1])

@@ -73,16 +73,6 @@ def test_an_error_in_a_plug_in_names_it(ends: Ends) -> None:
     assert "no such" in log_in(line)
 
 
-def test_an_error_in_a_plug_in_is_one_line_in_a_sweep(ends: Ends) -> None:
-    """The point fails with the same reason, the others are run."""
-    line = ends(1, "-m", "model=faulty,oracle")
-    assert (
-        "unexpected error in the plug-in of model 'faulty' (faulty_package:Faulty): KeyError"
-        in line
-    )
-    assert "no such" in log_in(line)
-
-
 def test_a_plug_in_that_cannot_be_imported_has_its_traceback_in_a_log(ends: Ends) -> None:
     """That is wrong usage, or a missing library: exit code 2."""
     line = ends(2, "model=broken")

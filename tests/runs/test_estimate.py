@@ -4,7 +4,6 @@ import json
 from pathlib import Path
 
 import pytest
-from support.commands import Command
 from support.tiny_causal import causal_folder
 from support.tiny_seq2seq import tiny_checkpoint
 
@@ -85,20 +84,3 @@ def test_batches_hold_as_many_texts_as_fit() -> None:
     by_words = Recipe(batch_words=2_048)
     assert [examples_in_batch(by_words, 64, words) for words in (256, 4_000, 10)] == [8, 4, 64]
     assert examples_in_batch(Recipe(batch_size=16), 1_600, 1_600) == 16
-
-
-def test_an_estimate_trains_nothing(texts: list[str], tmp_path: Path, run_command: Command) -> None:
-    """It prints a line for each system, also at the papers' scale without a GPU, and no results folder is written."""
-    results = tmp_path / "results"
-    words = [
-        "run",
-        "-m",
-        "model=lead,seal",
-        "scale=tiny",
-        *texts,
-        f"results_dir={results}",
-        "--estimate",
-    ]
-    printed = run_command(0, *words).out
-    assert [line.split()[0] for line in printed.splitlines() if "mine" in line] == ["lead", "seal"]
-    assert not results.exists()

@@ -8,11 +8,8 @@ from rouge_score import rouge_scorer
 from support.json_files import read_rows, write_rows
 
 import longsumbench
-from longsumbench.exchange.verify import verify_runs
-from longsumbench.leaderboards.table import read_table
 from longsumbench.metrics.aggregate import read_scores
 from longsumbench.runs.results import Results
-from longsumbench.views.leaderboard import TableView
 
 PEOPLE = {
     "rain": ["It rained all day.", "It rained. She left.", "The rain stopped at night."],
@@ -47,8 +44,3 @@ def test_a_person_is_scored_against_the_others(tmp_path: Path) -> None:
         ratio = len(text.split()) / (sum(words) / len(words))
         assert scores.loc[row["id"], "length_ratio"] == pytest.approx(ratio)
     assert run.oracle
-    ((_, problems),) = verify_runs([folder])
-    assert not problems
-    text = TableView(read_table(results, "jsonl")).render()
-    assert "another person" in text
-    assert "it has one reference fewer than other rows" in " ".join(text.split())

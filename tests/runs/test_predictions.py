@@ -4,6 +4,7 @@ import json
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import pytest
 from hypothesis import given, strategies as st
@@ -26,7 +27,6 @@ from longsumbench.runs.predictions import (
     part_file,
     read_summaries,
     summarize_split,
-    to_line,
 )
 
 SPLIT = ToySplit.of("test", 10)
@@ -72,11 +72,17 @@ def test_buckets_hold_every_index_once_longest_first(lengths: list[int], batch_s
     assert all(buckets)
 
 
+def summarize(system: System, folder: Path, **decoding: Any) -> list[Summary]:
+    """Summarize the toy split into the folder of a run."""
+    (folder / "work").mkdir(parents=True, exist_ok=True)
+    return summarize_split(system, SPLIT, Decoding(**{"batch_size": 3, **decoding}), folder)
+
+
 def test_summaries_come_in_the_order_of_the_data(tmp_path: Path) -> None:
     """File and answer are in the data's order; `decode.limit` takes the first ones; lines begin with id and text."""
     for limit in (4, 99):
-        path = tmp_path / f"{limit}.jsonl"
-        summaries = summarize_split(Counting(), SPLIT, Decoding(batch_size=3, limit=limit), path)
+        summaries = summarize(Counting(), tmp_path / f"{limit}", limit=limit)
+        path = tmp_path / f"{limit}" / "predictions.jsonl"
         assert [one.id for one in summaries] == SPLIT.ids[:limit]
         assert read_summaries(path) == summaries
         rows = [json.loads(line) for line in path.read_text().split("\n") if line]
@@ -89,81 +95,52 @@ def test_a_resumed_run_writes_what_an_undisturbed_one_does(
 ) -> None:
     """Finished batches are not done again, the others with the same neighbours; the file is the same, byte by byte."""
     undisturbed, resumed = Counting(), Counting()
-    summarize_split(undisturbed, SPLIT, Decoding(batch_size=3), tmp_path / "whole.jsonl")
+    summarize(undisturbed, tmp_path / "whole")
     with pytest.raises(RuntimeError, match="stopped"):
-        summarize_split(
-            Counting(stopped_after), SPLIT, Decoding(batch_size=3), tmp_path / "p.jsonl"
-        )
-    summarize_split(resumed, SPLIT, Decoding(batch_size=3), tmp_path / "p.jsonl")
+        summarize(Counting(stopped_after), tmp_path / "stopped")
+    summarize(resumed, tmp_path / "stopped")
     assert resumed.batches == undisturbed.batches[stopped_after:]
-    assert (tmp_path / "p.jsonl").read_bytes() == (tmp_path / "whole.jsonl").read_bytes()
+    whole, again = ((tmp_path / name / "predictions.jsonl") for name in ("whole", "stopped"))
+    assert again.read_bytes() == whole.read_bytes()
 
 
 @pytest.mark.parametrize("cut", [0, 9])
 def test_the_shares_of_killed_processes_are_taken_over(cut: int, tmp_path: Path) -> None:
     """What other processes wrote is not written again, but for a torn line; their seconds are counted, too."""
-    path, log = tmp_path / "p.jsonl", tmp_path / "log.jsonl"
-    whole = summarize_split(Counting(), SPLIT, Decoding(batch_size=1), path, log)
+    path, log = tmp_path / "predictions.jsonl", tmp_path / "work" / "decoding.jsonl"
+    whole = summarize(Counting(), tmp_path, batch_size=1)
     lines = path.read_bytes().splitlines(keepends=True)
     path.write_bytes(b"".join(lines[:2]))
     part_file(path, 1).write_bytes(b"".join(lines[2:5])[: -cut or None])
     log.rename(part_file(log, 1))
     again = Counting()
-    assert summarize_split(again, SPLIT, Decoding(batch_size=1), path, log) == whole
+    assert summarize(again, tmp_path, batch_size=1) == whole
     assert len(again.batches) == len(SPLIT) - (4 if cut else 5)
     assert path.read_bytes().splitlines(keepends=True) == lines
     assert len(log.read_text().splitlines()) == len(SPLIT) + len(again.batches)
-    assert not list(tmp_path.glob("*.part*"))
+    assert not list(tmp_path.rglob("*.part*"))
 
 
 def test_processes_write_every_summary_once(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Each of three processes writes its share of the batches and inputs; together they write what one process would."""
-    how = Decoding(batch_size=2, keep_inputs="all")
-
-    def write(system: Counting, name: str) -> list[Summary]:
-        inputs = tmp_path / f"{name} inputs.jsonl"
-        return summarize_split(system, SPLIT, how, tmp_path / f"{name}.jsonl", inputs=inputs)
-
+    how: dict[str, Any] = {"batch_size": 2, "keep_inputs": "all"}
     decodes = frozenset({"decode"})
-    alone = write(Counting(decided_by=decodes), "alone")
+    alone = summarize(Counting(decided_by=decodes), tmp_path / "alone", **how)
     systems = [Counting(decided_by=decodes) for _ in range(3)]
     batches = length_buckets(SPLIT.source_words, 2)
     monkeypatch.setattr(predictions, "process_count", lambda: 3)
     monkeypatch.setattr(predictions, "from_first_process", lambda value=None: batches)
     for place in (1, 2, 0):  # the first one merges the files
         monkeypatch.setattr(predictions, "process_index", lambda place=place: place)
-        written = write(systems[place], "shared")
+        written = summarize(systems[place], tmp_path / "shared", **how)
     assert written == alone
-    for ending in (".jsonl", " inputs.jsonl"):
-        shared, whole = (tmp_path / f"{name}{ending}" for name in ("shared", "alone"))
+    for name in ("predictions.jsonl", "inputs.jsonl"):
+        shared, whole = (tmp_path / folder / name for folder in ("shared", "alone"))
         assert shared.read_bytes() == whole.read_bytes()
     assert sum(len(system.batches) for system in systems) == len(batches)
     assert all(system.batches for system in systems)
-
-
-@pytest.mark.parametrize("cut", [1, 8, 50])
-def test_a_torn_line_costs_its_batch_only(cut: int, tmp_path: Path) -> None:
-    """A file cut anywhere in its last line, within a character too, ends as if it had not been."""
-    summarize_split(Counting(), SPLIT, Decoding(batch_size=1), tmp_path / "p.jsonl")
-    whole = (tmp_path / "p.jsonl").read_bytes()
-    (tmp_path / "p.jsonl").write_bytes(whole[:-cut])
-    again = Counting()
-    summarize_split(again, SPLIT, Decoding(batch_size=1), tmp_path / "p.jsonl")
-    assert (tmp_path / "p.jsonl").read_bytes() == whole
-    assert again.batches == (
-        [[SPLIT.ids[-1]]] if cut > 1 else []
-    )  # without its line break a line is still whole
-
-
-@pytest.mark.parametrize(
-    "line", ["", "3", '{"id": "a"}', "[]", "\x00\x00", '{"id": "a", "prediction"']
-)
-def test_what_is_no_summary_is_left_out(line: str, tmp_path: Path) -> None:
-    """A line that is no summary is not taken for one."""
-    (tmp_path / "p.jsonl").write_text(f"{line}\n{to_line(Summary('b', 'text'))}")
-    assert [one.id for one in read_summaries(tmp_path / "p.jsonl")] == ["b"]
 
 
 @pytest.fixture
@@ -171,16 +148,6 @@ def watching(monkeypatch: pytest.MonkeyPatch) -> Watching:
     """A system that keeps evidence, and has not been asked yet."""
     monkeypatch.setattr(Watching, "batches", [])
     return Watching(WatchingConfig())
-
-
-def summarize(
-    watching: Watching, folder: Path, evidence: str, batch_size: int = 3
-) -> list[Summary]:
-    """Summarize the toy split, with evidence next to the predictions."""
-    how = Decoding(batch_size=batch_size, evidence=evidence)
-    return summarize_split(
-        watching, SPLIT, how, folder / "p.jsonl", folder / "log.jsonl", folder / "evidence"
-    )
 
 
 def files(folder: Path) -> dict[str, bytes]:
@@ -195,7 +162,7 @@ def test_evidence_of_the_first_examples_is_kept(
     asked: str, first: int, watching: Watching, tmp_path: Path
 ) -> None:
     """The first examples of the split have evidence, their own; summaries are the same with it and without."""
-    summaries = summarize(watching, tmp_path, asked)
+    summaries = summarize(watching, tmp_path, evidence=asked)
     assert kept_places(tmp_path / "evidence") == set(range(first))
     for index in range(first):
         identity, evidence = read_evidence(tmp_path / "evidence", index)
@@ -209,30 +176,20 @@ def test_a_killed_run_has_the_evidence_of_its_lines(
     stopped_after: int, watching: Watching, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """What is written has its evidence; resumed, the same files come out, and finished batches are not done again."""
-    summarize(watching, tmp_path / "whole", "7")
+    killed = tmp_path / "killed"
+    summarize(watching, tmp_path / "whole", evidence="7")
     undisturbed = list(watching.batches)
     monkeypatch.setattr(Watching, "batches", [])
     monkeypatch.setattr(Watching, "fails_at", stopped_after)
     with pytest.raises(KeyboardInterrupt):
-        summarize(watching, tmp_path / "killed", "7")
-    written = {summary.id for summary in read_summaries(tmp_path / "killed" / "p.jsonl")}
-    assert {
-        SPLIT.ids[index] for index in kept_places(tmp_path / "killed" / "evidence")
-    } == written & set(SPLIT.ids[:7])
+        summarize(watching, killed, evidence="7")
+    written = {summary.id for summary in read_summaries(killed / "predictions.jsonl")}
+    with_evidence = {SPLIT.ids[index] for index in kept_places(killed / "evidence")}
+    assert with_evidence == written & set(SPLIT.ids[:7])
     monkeypatch.setattr(Watching, "fails_at", None)
-    summarize(watching, tmp_path / "killed", "7")
+    summarize(watching, killed, evidence="7")
     assert watching.batches == undisturbed
-    assert files(tmp_path / "killed") == files(tmp_path / "whole")
-
-
-def keep(watching: Watching, folder: Path, asked: str) -> list[str]:
-    """Summarize the toy split and keep inputs; return the lines of their file."""
-    how, inputs = (
-        Decoding(batch_size=3, evidence="none", keep_inputs=asked),
-        folder / "inputs.jsonl",
-    )
-    summarize_split(watching, SPLIT, how, folder / "p.jsonl", inputs=inputs)
-    return inputs.read_text().splitlines() if inputs.is_file() else []
+    assert files(killed) == files(tmp_path / "whole")
 
 
 @pytest.mark.parametrize("torn", [0, 20])
@@ -240,27 +197,27 @@ def test_a_killed_run_completes_its_inputs(
     torn: int, watching: Watching, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """The file has what was read of the first examples; resumed, the same comes out, also if its last line was cut."""
-    whole = keep(watching, tmp_path, "7")
+    how = {"evidence": "none", "keep_inputs": "7"}
+    whole, killed = tmp_path / "inputs.jsonl", tmp_path / "killed" / "inputs.jsonl"
+    summarize(watching, tmp_path, **how)
     texts = ["\n".join([*example.sentences()][:6]) for example in SPLIT]
     lines = [{"id": SPLIT.ids[index], "input": texts[index]} for index in range(7)]
-    assert [json.loads(line) for line in whole] == lines
-    killed = tmp_path / "killed"
-    killed.mkdir()
+    assert [json.loads(line) for line in whole.read_text().splitlines()] == lines
     monkeypatch.setattr(Watching, "batches", [])
     monkeypatch.setattr(Watching, "fails_at", 2)
     with pytest.raises(KeyboardInterrupt):
-        keep(watching, killed, "7")
-    inputs = killed / "inputs.jsonl"
-    inputs.write_bytes(inputs.read_bytes()[: -torn or None])
+        summarize(watching, killed.parent, **how)
+    killed.write_bytes(killed.read_bytes()[: -torn or None])
     monkeypatch.setattr(Watching, "fails_at", None)
-    assert keep(watching, killed, "7") == whole
+    summarize(watching, killed.parent, **how)
+    assert killed.read_bytes() == whole.read_bytes()
 
 
 def test_a_system_that_does_not_tell_its_input(tmp_path: Path) -> None:
     """A system that decodes but tells no input has null; a baseline has no file."""
-    how, inputs = Decoding(keep_inputs="1"), tmp_path / "inputs.jsonl"
-    summarize_split(Counting(), SPLIT, how, tmp_path / "p.jsonl", inputs=inputs)
-    assert not inputs.exists()
+    summarize(Counting(), tmp_path, keep_inputs="1")
+    assert not (tmp_path / "inputs.jsonl").exists()
     silent = Counting(decided_by=frozenset({"decode"}))
-    summarize_split(silent, SPLIT, how, tmp_path / "q.jsonl", inputs=inputs)
+    summarize(silent, tmp_path / "silent", keep_inputs="1")
+    inputs = tmp_path / "silent" / "inputs.jsonl"
     assert inputs.read_text() == '{"id": "toy-0", "input": null}\n'

@@ -97,7 +97,7 @@ def in_processes(folder: Path, *commands: list[str], count: int = 2) -> tuple[in
     return code, "".join(out for out, _ in outputs), "".join(err for _, err in outputs)
 
 
-def record_of(results: Path, model: str) -> tuple[RunRecord, list[bytes]]:
+def read_record(results: Path, model: str) -> tuple[RunRecord, list[bytes]]:
     """Return the record of a system's only run, and the predictions of all its checkpoints."""
     (folder,) = (path.parent for path in results.glob(f"runs/jsonl/{model}/*/record.json"))
     return RunRecord.read(folder), [
@@ -136,7 +136,7 @@ def test_two_processes_do_what_one_does(
 ) -> None:
     """The same run, counts and predictions, and losses that differ in rounding alone."""
     assert main(words(model, texts, *POINTS[model], f"results_dir={tmp_path}")) == 0
-    (one, predictions), (two, same) = record_of(tmp_path, model), record_of(by_two[0], model)
+    (one, predictions), (two, same) = read_record(tmp_path, model), read_record(by_two[0], model)
     assert one.run_id == two.run_id
     assert two.environment.processes == (1 if model == "lead" else 2)
     assert predictions == same
@@ -171,7 +171,7 @@ def test_a_point_that_fails_leaves_the_next_to_both(texts: Path, tmp_path: Path)
     code, _, err = in_processes(tmp_path, command)
     assert code == 1
     assert "2 runs: 1 done, 0 found finished, 1 failed" in err
-    assert record_of(tmp_path / "results", "trunc")[0].environment.processes == 2
+    assert read_record(tmp_path / "results", "trunc")[0].environment.processes == 2
 
 
 def test_a_killed_training_ends_with_the_same_bits(
@@ -184,7 +184,7 @@ def test_a_killed_training_ends_with_the_same_bits(
 
     def outcome(results: Path) -> tuple[Any, ...]:
         """Return what must not depend on kills: losses and counts, predictions, weights."""
-        record, predictions = record_of(results, "trunc")
+        record, predictions = read_record(results, "trunc")
         (weights,) = (
             path.read_bytes()
             for path in results.glob("runs/*/*/*/work/checkpoint/model.safetensors")
@@ -315,11 +315,3 @@ def test_tasks_of_a_cluster_job_work_together(
         launched.setenv(name, value)
     worker.share_a_cluster_job()
     assert (processes.started_processes(), os.environ["CUDA_VISIBLE_DEVICES"]) == (count, "4,5")
-
-
-def test_one_process_imports_no_torch() -> None:
-    """Functions for several processes do nothing in one."""
-    code = "from longsumbench.modeling.processes import *\nfrom pathlib import Path\nimport sys\n"
-    code += "with first_process(print), share_run(Path(), 'auto'), first_process_first(): wait_for_everyone()\n"
-    code += "assert from_first_process(3) == 3 and 'torch' not in sys.modules"
-    subprocess.run([sys.executable, "-c", code], check=True, timeout=PATIENCE)

@@ -87,18 +87,3 @@ def test_an_interrupted_run_is_continued_by_its_command(
         assert [run.state for run in list_runs(results, dataset="mine")] == ["running"]
     assert main([*words, "score.resamples=100"]) == 0
     assert {run.state for run in list_runs(results, dataset="mine", model="random")} >= {"finished"}
-
-
-@pytest.mark.parametrize(
-    ("words", "message"),
-    [
-        ("dataset=arxv", "unknown dataset with runs 'arxv' (did you mean 'arxiv'?)"),
-        ("state=broken", "state=broken; allowed: finished, running, interrupted"),
-        ("--results-dir nowhere", "no run under nowhere"),
-    ],
-)
-def test_what_cannot_be_listed(
-    words: str, message: str, results: Results, run_command: Command
-) -> None:
-    """One line says what is wrong."""
-    assert message in run_command(2, "list", "runs", *words.split()).err

@@ -1,21 +1,18 @@
 """`longsumbench summarize`: one's own files through a fitted system, as a user types it."""
 
-import io
 import json
 import shutil
 from collections.abc import Callable
-from dataclasses import replace
 from pathlib import Path
 
 import pytest
 from support.json_files import change_json, read_json
-from support.toys import build_tiny, fit_tiny, tiny_overrides, toy_words
+from support.toys import fit_tiny, tiny_overrides, toy_words
 from support.watching import Watching, WatchingConfig, with_watching
 
 from longsumbench.cache.artifacts import cache_folder
 from longsumbench.cli.main import main
 from longsumbench.core import (
-    Cut,
     Decoding,
     Example,
     Summary,
@@ -23,10 +20,10 @@ from longsumbench.core import (
     registry,
 )
 from longsumbench.corpora.own_files import Input
+from longsumbench.errors import UsageError
 from longsumbench.runs.summarize import (
     describe_losses,
     settle_decoding,
-    unlike_what_was_learned,
 )
 
 ONE = "Alpha beta gamma. Delta. Aaa aaa. Epsilon zeta eta theta.\n\nB b. C c. Nothing of this is read any more."
@@ -67,7 +64,7 @@ def test_a_file_is_summarized(watching: Path, tmp_path: Path, typed: Typed) -> N
 def test_several_files_are_named_in_their_order(
     watching: Path, tmp_path: Path, typed: Typed
 ) -> None:
-    """Each summary is under a line with its file's name, in the order of the command line, rows by their ids."""
+    """Each summary is under a line with its file's name, rows by their ids; with --together there is one of all."""
     write(tmp_path / "z.txt", "Zed. Why so?")
     write(tmp_path / "rows.jsonl", '{"id": "r1", "document": "Rrr sss."}\n')
     write(tmp_path / "a.md", "# T\n\nAaa bcd.")
@@ -78,15 +75,8 @@ def test_several_files_are_named_in_their_order(
     assert (code, out) == (0, "".join(f"==> {name} <==\n{text}\n\n" for name, text in pairs))
     assert [line.partition(": read")[0] for line in err] == names
     assert [len(ids) for ids, _ in Watching.batches] == [3, 1]
-
-
-def test_together_they_are_one(watching: Path, tmp_path: Path, typed: Typed) -> None:
-    """With --together there is one summary of all files."""
-    write(tmp_path / "a.txt", "Aaa aaa. Bcdef.")
-    write(tmp_path / "b.txt", "Ghijkl mno.")
-    code, out, err = typed("--together", watching, "a.txt", "b.txt")
-    assert (code, out) == (0, "Ghijkl mno. Bcdef.\n")
-    assert err == ["a.txt + 1 more: read all of the text, 5 words"]
+    code, out, err = typed("--together", watching, "z.txt", "a.md")
+    assert (code, len(out.splitlines()), err[0].partition(": read")[0]) == (0, 1, "z.txt + 1 more")
 
 
 def test_json_lines_say_everything(watching: Path, tmp_path: Path, typed: Typed) -> None:
@@ -126,55 +116,21 @@ def test_evidence_and_inputs_of_the_first_are_shown(
     assert [asked for _, asked in Watching.batches] == ["1", "none", "none"]
     typed(*words)
     assert [asked for _, asked in Watching.batches[3:]] == ["none"]
-    assert [typed(*words, limit)[0] for limit in limits] == [2, 2]
 
 
-@pytest.mark.parametrize(
-    ("ledger", "left_out", "message"),
-    [
-        (Truncation(9, 1200), 0, "f: read all of the text, 1,200 words"),
-        (
-            Truncation(9, 3000, (Cut("num_snippets", 5, 1204), Cut("x", 1, 2))),
-            0,
-            "f: read 59 % of the text: num_snippets cut 1,204 words, x cut 2 words",
-        ),
-        (
-            Truncation(1, 1, (), 3),
-            35,
-            "f: read all of the text, 1 word; 3 documents beyond max_documents share the last one's place; "
-            "35 words of code, HTML or front matter left out; the summary stops at its length limit; "
-            "the summary is empty",
-        ),
-    ],
-)
-def test_what_was_not_read_is_told(ledger: Truncation | None, left_out: int, message: str) -> None:
-    """By hand: what was cut, by cause, and whatever else of the text or the summary is not whole."""
-    summary = Summary("a", "" if left_out else "text", ledger, complete=not left_out)
-    item = Input("f", Example("a", None, None, (), ((),)), left_out)
-    assert describe_losses(item, summary) == message
-
-
-def test_settings_are_checked_as_those_of_a_run(
-    watching: Path, tmp_path: Path, typed: Typed
-) -> None:
-    """Wrong settings end with exit code 2 and one line, before anything is summarized."""
-    write(tmp_path / "a.txt")
-    for word, message in {
-        "decode.num_beam=2": "unknown setting 'decode.num_beam' (did you mean 'num_beams'?)",
-        "decode.num_beams=0": "decode.num_beams=0 is below 1",
-        "decod.num_beams=2": "'decod' (did you mean 'decode'?): a trained system",
-        "model.num_units=2": "'model': a trained system has these settings: decode.<setting>, seed, dev",
-    }.items():
-        code, out, err = typed(watching, "a.txt", word)
-        assert (code, out, len(err)) == (2, "", 1), word
-        assert message in err[0]
-    assert not Watching.batches
+def test_what_was_not_read_is_told() -> None:
+    """By hand: what else of the text or the summary is not whole; what was cut is described with the ledger."""
+    summary = Summary("a", "", Truncation(1, 1), complete=False)
+    assert describe_losses(Input("f", Example("a", None, None, (), ((),)), 35), summary) == (
+        "f: read all of the text, 1 word; 35 words of code, HTML or front matter left out; "
+        "the summary stops at its length limit; the summary is empty"
+    )
 
 
 def test_settings_lie_over_those_of_the_run() -> None:
     """What is typed goes before the run's; decoding follows the top level's seed and device, unless it has its own."""
-    usual = {"num_beams": 3, "max_length": 9, "seed": 4}
-    assert settle_decoding([], usual) == Decoding(num_beams=3, max_length=9, seed=4)
+    usual = Decoding(num_beams=3, max_length=9, seed=4)
+    assert settle_decoding([], usual) == usual
     typed = [
         "decode.num_beams=2",
         "seed=5",
@@ -186,6 +142,13 @@ def test_settings_lie_over_those_of_the_run() -> None:
         num_beams=2, seed=5, device="cpu", length_penalty=0.5
     )
     assert settle_decoding(["seed=5", "decode.seed=6"], usual).seed == 6
+    for word, problem in (
+        ("decode.num_beam=2", r"unknown setting 'decode\.num_beam' \(did you mean 'num_beams'\?\)"),
+        ("decode.num_beams=0", r"decode\.num_beams=0 is below 1"),
+        ("model.num_units=2", "a trained system has these settings: decode., device=, seed="),
+    ):
+        with pytest.raises(UsageError, match=problem):
+            settle_decoding([word], usual)
 
 
 def test_a_checkpoint_that_cannot_be_used_is_told(
@@ -211,67 +174,14 @@ def test_a_checkpoint_that_cannot_be_used_is_told(
         assert message in line
 
 
-@pytest.mark.parametrize(
-    ("name", "content", "code"),
-    [("a.txt", b"", 3), ("a.pdf", b"", 2)],
-)
-def test_files_are_read_before_anything_is_summarized(
-    name: str, content: bytes, code: int, watching: Path, tmp_path: Path, typed: Typed
-) -> None:
-    """A file that cannot be used ends the command with one line, before the ones ahead of it are summarized."""
-    (tmp_path / name).write_bytes(content)
-    ended, out, err = typed(watching, write(tmp_path / "good.txt"), tmp_path / name)
-    assert (ended, out, len(err), Watching.batches) == (code, "", 1, [])
-
-
-@pytest.mark.parametrize(
-    "words", ["a.txt", "texts", "-", "gone.jsonl", "plain", "model=lead a.txt"]
-)
-def test_texts_without_a_system_are_asked_for_one(words: str, here: Path, typed: Typed) -> None:
-    """If a text is in the place of the system, one line says that the system is missing, and which to name."""
-    (here / "texts").mkdir()
-    for name in ("a.txt", "plain", "texts/c.txt"):
-        write(here / name)
-    code, _, (line,) = typed(*words.split())
-    missing = f"the system is missing before '{words.split()[0]}': name lexrank, lead, random"
-    assert (code, missing in line) == (2, True)
-
-
 def test_every_text_is_asked_the_same(fitted: Path, tmp_path: Path, typed: Typed) -> None:
-    """A query is read before the text, and counted; a system that was fitted without any is said to be so."""
+    """A query is read before the text, and counted."""
     file = write(tmp_path / "a.txt")
     plain, asked = (
         json.loads(typed(fitted, file, "--json", *more)[1])
         for more in ((), ("--query", "what is it?"))
     )
     assert asked["truncation"]["words"] == plain["truncation"]["words"] + 3
-    message = "trunc was trained on texts without queries: it has not learned to answer them"
-    assert message in typed(fitted, file, "--query", "what is it?")[2]
-    assert message not in typed(fitted, file)[2]
-
-
-def test_a_system_that_learned_to_answer_wants_a_question() -> None:
-    """A text without a question has a message if all that was learned had one."""
-    system = build_tiny("trunc")
-    system.state.queried = True
-    plain = Example("a", None, None, (), ((),))
-    message = unlike_what_was_learned(system, [Input("a.txt", plain)])
-    assert message.endswith("add one with --query")
-    assert not unlike_what_was_learned(system, [Input("a.txt", replace(plain, query="who?"))])
-
-
-def test_an_interrupt_leaves_what_is_printed(
-    watching: Path, tmp_path: Path, typed: Typed, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """Ctrl-C ends the command with 130; the summaries of finished batches are printed."""
-    monkeypatch.setattr(Watching, "fails_at", 1)
-    files = [write(tmp_path / f"{name}.txt", f"{name}.") for name in "abc"]
-    code, out, err = typed(watching, *files, "decode.batch_size=1", "--json")
-    assert (code, [json.loads(line)["summary"] for line in out.splitlines()]) == (130, ["a."])
-    assert (
-        err[-1]
-        == "longsumbench: interrupted; the summaries so far are complete; with --output the same command continues"
-    )
 
 
 def run(tmp_path: Path, *words: str) -> Path:
@@ -325,10 +235,3 @@ def test_a_run_without_a_checkpoint_says_why(
     (folder / "record.json").unlink()
     (folder / "work" / "checkpoint").mkdir(parents=True)
     assert "that run is not finished, its checkpoint is" in message(folder)
-
-
-def test_it_reads_a_pipe(watching: Path, typed: Typed, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Text on standard input is summarized."""
-    monkeypatch.setattr("sys.stdin", io.TextIOWrapper(io.BytesIO(ONE.encode()), encoding="utf-8"))
-    code, _, (line,) = typed(watching, "-")
-    assert (code, line.partition(": read ")[0]) == (0, "standard input")

@@ -25,7 +25,7 @@ def folder(here: Path) -> Path:
     return texts
 
 
-def lines_of(path: str) -> list[dict[str, object]]:
+def read_lines(path: str) -> list[dict[str, object]]:
     """Return the objects of a file of JSON lines."""
     return read_rows(Path(path))
 
@@ -38,7 +38,7 @@ def test_a_folder_into_a_file_of_json_lines(folder: Path, typed: Typed) -> None:
         for file in folder.rglob("[!.]*.*")
         if file.suffix in (".txt", ".md") and "hidden" not in f"{file}"
     )
-    rows = lines_of("out.jsonl")
+    rows = read_lines("out.jsonl")
     assert (code, out, [row["file"] for row in rows]) == (0, "", files)
     assert all(
         f"{row['summary']}\n" == typed("lead", row["file"], "model.length=4")[1] for row in rows
@@ -92,7 +92,7 @@ def test_what_cannot_be_read_stops_no_other(folder: Path, typed: Typed) -> None:
     (folder / "r.jsonl").write_text(rows)
     words = ["lead", folder, "model.length=4", "--output", "out.jsonl"]
     code, _, err = typed(*words)
-    assert (code, len(lines_of("out.jsonl"))) == (3, 14)
+    assert (code, len(read_lines("out.jsonl"))) == (3, 14)
     problems = [line.split(": ")[1:3] for line in err if line.startswith("not summarized: ")]
     assert problems == [
         ["texts/r.jsonl:2", "the fields 'document' and 'documents' are missing; give one of them"],
@@ -103,7 +103,7 @@ def test_what_cannot_be_read_stops_no_other(folder: Path, typed: Typed) -> None:
     rows = rows.replace('"b"', '"b", "document": "Row b."')
     (folder / "r.jsonl").write_text(rows)
     assert typed(*words)[0] == 0
-    names = [row["file"] for row in lines_of("out.jsonl")[14:]]
+    names = [row["file"] for row in read_lines("out.jsonl")[14:]]
     assert names == ["texts/r.jsonl:2", "texts/t01.txt"]
 
 

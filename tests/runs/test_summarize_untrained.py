@@ -25,7 +25,6 @@ def text(here: Path) -> str:
 
 MODELS = {
     "lead": ["model.length=4"],
-    "random": ["model.length=4", "seed=2"],
     "seq2seq": [f"model.checkpoint={tiny_checkpoint()}", "model.decode_length=12", "device=cpu"],
     "prompt": [f"model.checkpoint={causal_folder()}", "model.decode_length=150", "device=cpu"],
 }
@@ -71,7 +70,6 @@ def test_a_baseline_by_its_name(text: str, typed: Typed) -> None:
     [
         (["seal"], 2, "model=seal has to be trained first: name a run"),
         (["oracle"], 2, "model=oracle needs references or highlights, and these texts have none"),
-        (["highlights"], 2, "model=highlights needs references or highlights, and these"),
         (["ranker", "model.rank=lstm"], 3, "the ranker 'lstm' learns from a training split"),
         (
             ["lead", "train.max_steps=3"],

@@ -7,7 +7,6 @@ from typing import Any
 import pytest
 
 from longsumbench import run
-from longsumbench.analysis.plan import stats
 from longsumbench.cache.artifacts import ArtifactCache
 from longsumbench.core import (
     Decoding,
@@ -80,13 +79,3 @@ def test_labels_of_the_lstm_ranker_count_words_of_any_script() -> None:
     label = Labeller(UNICODE)
     assert label(GREEK, [GREEK[2]])[2] == 1
     assert max(label(GREEK, [GREEK[2]])[:2]) < 1
-
-
-def test_statistics_use_the_words_of_their_settings(texts: dict[str, Any]) -> None:
-    """`stats` finds the best extract, and `stats rank=` all of the reference, in any script."""
-    unicode = {**texts, "score.tokenizer": "unicode"}
-    report: Any = stats(**unicode)
-    assert report.stats.splits[0].sampled["rougeLsum_f"].tolist() == [1, 1, 1]
-    recalls: Any = stats(**unicode, rank="lexrank", unit="sentence")
-    assert recalls.recalls["none"][:, 0].tolist() == [1, 1, 1]
-    assert "tokenizer:unicode" in recalls.signature

@@ -224,16 +224,3 @@ def test_the_papers_sizes_need_a_gpu(
         start(["model=trunc", "device=cpu"])
     with pytest.raises(Begun):
         start(["model=trunc"])
-
-
-@pytest.mark.parametrize(
-    ("word", "is_said"), [("train.batch_size=16", True), ("train.accumulation=16", False)]
-)
-def test_a_budget_of_many_batches_is_said(
-    word: str, is_said: bool, start: Callable[[list[str]], None], log_lines: list[str]
-) -> None:
-    """A typed number of steps of the paper's size is said in examples, unless what multiplies it is typed, too."""
-    with pytest.raises(Begun):
-        start(["model=trunc", "train.max_steps=120", word])
-    budget = "trains for up to 120 steps of 16 batches of 16 examples: 30,720 examples"
-    assert any(budget in line for line in log_lines) == is_said

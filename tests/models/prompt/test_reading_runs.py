@@ -15,7 +15,7 @@ from longsumbench.errors import UsageError
 from longsumbench.models.prompt.prompts import read_prompt
 from longsumbench.models.prompt.system import PromptSystem
 from longsumbench.runs.evidence import write_evidence
-from longsumbench.runs.pipeline import total_ledger
+from longsumbench.runs.scoring import total_ledger
 
 pytestmark = pytest.mark.usefixtures("empty_cache")
 SERVED = ("beginning", "ending", "ends", "whole", "select", "segments", "stages", "refine")
