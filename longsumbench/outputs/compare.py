@@ -10,7 +10,6 @@ import math
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
-from functools import cached_property
 from itertools import chain, combinations
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -40,7 +39,6 @@ from longsumbench.leaderboards.significance import (
 )
 from longsumbench.metrics.aggregate import ScoreTable, values_at
 from longsumbench.metrics.evaluate import DEFAULT_RANKING_SCORE, score_column
-from longsumbench.metrics.output_facts import OutputFacts, describe_outputs
 from longsumbench.runs.predictions import read_summaries
 from longsumbench.runs.record import SHORT_ID, RunRecord, output_problems, run_label
 from longsumbench.runs.results import Results
@@ -80,11 +78,6 @@ class ComparedRun:
     def label(self) -> str:
         """Model, variant, seed and id, short enough for a heading."""
         return run_label(self.record)
-
-    @cached_property
-    def outputs(self) -> OutputFacts:
-        """Statistics of all summaries together, from `describe_outputs`."""
-        return describe_outputs(list(self.predictions.values()))
 
     def scores_of(self, measure: str, ids: Sequence[str]) -> NDArray[np.float64]:
         """Return a measure of the examples `ids`: ROUGE's F and other shares 0–100, the rest in their units."""
@@ -167,7 +160,7 @@ class Comparison:
         return all(len(run.scores) == len(self.ids) for run in self.runs)
 
     def about(self) -> list[str]:
-        """Return lines about the examples, training, oracles, averaged checkpoints and outputs."""
+        """Return lines about the examples, training, oracles and outputs."""
         split, count = self.runs[0].record.key.split, format_count(len(self.ids), "example")
         lines = [f"{split} split, {count}."]
         if not self.all_examples:
@@ -176,23 +169,20 @@ class Comparison:
         trained = ", ".join(run.label for run in self.runs if run.record.trained)
         zero_shot = ", ".join(run.label for run in self.runs if run.record.zero_shot)
         oracles = ", ".join(run.label for run in self.runs if run.record.oracle)
-        averaged = ", ".join(run.label for run in self.runs if run.record.evaluation.checkpoints)
         if trained and zero_shot:
             lines.append(
                 f"Trained here: {trained}. Not trained here, perhaps on these texts: {zero_shot}."
             )
         if oracles:
             lines.append(f"Oracles, which saw the references or their lengths: {oracles}.")
-        if averaged:
-            means = "Scores are means of several checkpoints, summaries the best one's"
-            lines.append(f"{means}: {averaged}.")
-        lengths = [f"{run.label} {run.outputs.words:.0f}" for run in self.runs]
-        first = self.runs[0].record.evaluation.outputs
-        if first and first.reference_words:
-            lengths.append(f"the references {first.reference_words:.0f}")
-        lines.append(f"Mean length in words: {', '.join(lengths)}.")
+        lengths = []
         for run in self.runs:
-            if problems := output_problems(run.record, run.outputs):
+            if outputs := run.record.evaluation.outputs:
+                lengths.append(f"{run.label} {outputs.words:.0f} / {outputs.reference_words:.0f}")
+        if lengths:
+            lines.append(f"Mean words of the outputs / the references: {', '.join(lengths)}.")
+        for run in self.runs:
+            if problems := output_problems(run.record, run.record.evaluation.outputs):
                 lines.append(f"Warning, {run.label}: {'; '.join(problems)}.")
         return lines
 
@@ -244,33 +234,6 @@ class Comparison:
                 identity[f"{side}run_id"] = run.record.run_id
             rows += [{**identity, **asdict(row)} for row in pair.rows]
         return rows
-
-    def examples(self) -> "pd.DataFrame":
-        """Return one row per pair and example: scores and difference in the main measure, greatest gain first.
-
-        Scores are 0–100, or in the measure's unit. Examples to which the measure does not apply are left out.
-        """
-        import pandas as pd
-
-        tables = []
-        for pair in self.pairs:
-            measure = pair.main.measure
-            before = pair.baseline.scores_of(measure, self.ids)
-            after = pair.run.scores_of(measure, self.ids)
-            changes = pd.DataFrame(
-                {
-                    "baseline_run_id": pair.baseline.record.run_id,
-                    "run_id": pair.run.record.run_id,
-                    "measure": measure,
-                    "id": self.ids,
-                    "baseline_score": before,
-                    "score": after,
-                    "difference": after - before,
-                }
-            ).dropna(subset="difference")
-            # Stable: changes of the same size stay in the order of the ids
-            tables.append(changes.sort_values("difference", ascending=False, kind="stable"))
-        return pd.concat(tables, ignore_index=True)
 
 
 def _pair_block(pair: RunPair) -> Block:
