@@ -18,7 +18,7 @@ SMALL = "baselines=false train.max_steps=1 train.eval_steps=1 score.resamples=10
 def test_the_first_command_answers_and_answers_again(
     run_command: Command, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """One screen: papers, who is ahead, a line on facts, commands; the same again; and with two readings of a language model."""
+    """Papers, who is ahead, a line on facts, commands; the same again; and with two readings of a language model."""
     monkeypatch.setattr(first_comparison, "_ON_PAPERS", f"{PAPERS} {SMALL}".split())
     monkeypatch.setattr(first_comparison, "_ON_REPORTS", f"{REPORTS} {SMALL}".split())
     first = run_command(0, "run")

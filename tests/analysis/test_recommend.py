@@ -68,8 +68,8 @@ CHEAPEST = " It costs the least of those not shown to be below the best."
         (
             0.004,
             {},
-            "Choose lead. Nothing is shown: ea is 1.31 points of R-Lsum above lead (95 % interval -0.15 to 2.77), but that may"
-            f" be chance.{CHEAPEST}",
+            "Choose lead. Nothing is shown: ea is 1.31 points of R-Lsum above lead (95 % interval -0.15 to 2.77), but"
+            f" that may be chance.{CHEAPEST}",
         ),
         (
             0.1,
