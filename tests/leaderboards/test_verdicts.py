@@ -10,7 +10,7 @@ import pandas as pd
 import pytest
 from support.run_records import TRAINED, record
 
-from longsumbench.leaderboards.matrix import matrix_of_tables
+from longsumbench.leaderboards.matrix import build_matrices
 from longsumbench.leaderboards.seed_groups import PairDifference
 from longsumbench.leaderboards.significance import (
     ComparableRows,
@@ -99,7 +99,7 @@ def test_marks_intervals_notes_and_sentences_agree(seed: int) -> None:
         assert block.top_rows() == set()
         assert "Set of best systems" not in notes
     # A cell of systems × datasets has the mark of its dataset's own table
-    table = matrix_block(matrix_of_tables({"arxiv": [block]}))
+    table = matrix_block(build_matrices({"arxiv": [block]})[0])
     assert {line[0]: MARKS[type(line[1])] for line in table.rows} == marks
 
 
