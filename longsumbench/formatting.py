@@ -103,8 +103,8 @@ def _escape(character: str) -> str:
 
 
 def format_duration(seconds: float) -> str:
-    """Format a time for people in its two largest units, rounded down: "42 s", "2 min 10 s", "3 h 5 min"."""
-    rest = max(0, int(seconds))
+    """Format a time for people in its two largest units: "42 s", "2 min 10 s", "3 h 5 min"."""
+    rest = max(0, round(seconds))
     parts = []
     for unit, length in (("d", 86_400), ("h", 3_600), ("min", 60), ("s", 1)):
         count, rest = divmod(rest, length)

@@ -79,7 +79,7 @@ class ComparedRun:
         """Model, variant, seed and id, short enough for a heading."""
         return run_label(self.record)
 
-    def scores_of(self, measure: str, ids: Sequence[str]) -> NDArray[np.float64]:
+    def metric_scores(self, measure: str, ids: Sequence[str]) -> NDArray[np.float64]:
         """Return a measure of the examples `ids`: ROUGE's F and other shares 0–100, the rest in their units."""
         return values_at(self.scores, score_column(measure), ids) * unit_factor(
             self.record, measure
@@ -394,7 +394,7 @@ def compare_measures(
         baseline, run = sides[place]
         if any(learning[side.record.run_id].word in NEVER_RANKED for side in sides[place]):
             judged = judged._replace(outcome=Outcome.NOT_LEARNED)
-        scores = baseline.scores_of(measure, ids), run.scores_of(measure, ids)
+        scores = baseline.metric_scores(measure, ids), run.metric_scores(measure, ids)
         tables[place].append(_comparison_row(measure, *scores, judged))
     return [tuple(rows) for rows in tables]
 

@@ -144,12 +144,12 @@ def describe_runs(updated: Sequence[UpdatedTable], runs: Sequence[RunRecord]) ->
     `runs` are without their baselines; points of a sweep that are the same run may be repeated.
     """
     runs = list({run.run_id: run for run in runs}.values())
-    first, *others = [_screen_of(table, runs) for table in updated]
+    first, *others = [_build_screen(table, runs) for table in updated]
     further = [*map(_describe_best, others), *warnings_on_outputs(runs, _WARNINGS)]
     return replace(first, sentences=[*first.sentences[:2], *further, *first.sentences[2:]]).render()
 
 
-def _screen_of(updated: UpdatedTable, runs: Sequence[RunRecord]) -> EndScreen:
+def _build_screen(updated: UpdatedTable, runs: Sequence[RunRecord]) -> EndScreen:
     """Return the screen of one dataset, with the block that has most of its runs."""
     table, view = updated.table, TableView(updated.table)
     own_runs = [run for run in runs if run.key.dataset == table.dataset]

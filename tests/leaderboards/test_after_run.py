@@ -53,7 +53,7 @@ def test_a_short_screen(describe: Describe) -> None:
     """The run's row is between its neighbours, with the best row above; then who is ahead, its place, commands."""
     others = [seal(30 - number, number) for number in range(1, 12)]
     work = {
-        "timings": StepSeconds(total=130.9),
+        "timings": StepSeconds(total=130.2),
         "source": Truncation(312_000, 9),
     }
     lines = describe([*others, record("lead", 20)], [seal(24.5, **work)])
