@@ -114,14 +114,15 @@ def describe_recommendation(
     block = judge_rows(group_by_seed(same, scores), scores)
     heading = f"{first.key.dataset}, {first.key.split} split, {format_count(first.evaluation.n, 'example')}"
     sentences = [*describe_choice(block), describe_untrained(block.rows)]
-    return EndScreen(
+    screen = EndScreen(
         heading,
         block,
-        (),
-        [*sentences, describe_unlearned(block.rows)],
-        {find_command(results, "leaderboard", first.key.dataset): "the whole table"},
-        ("system", "settings", block.ranked_by, *_COST_COLUMNS),
-    ).render()
+        run_ids=(),
+        sentences=[*sentences, describe_unlearned(block.rows)],
+        commands={find_command(results, "leaderboard", first.key.dataset): "the whole table"},
+        columns=("system", "settings", block.ranked_by, *_COST_COLUMNS),
+    )
+    return screen.render()
 
 
 def describe_choice(block: ComparableRows) -> list[str]:

@@ -322,10 +322,8 @@ class ComparableRows:
         if not self.ranked[1:]:
             return None
         best, *rivals = self.ranked
-        behind, undecided = [], []
-        for row in rivals:
-            is_behind = self.compare_with_best(row).outcome == Outcome.AHEAD
-            (behind if is_behind else undecided).append(row)
+        behind = [row for row in rivals if self.compare_with_best(row).outcome == Outcome.AHEAD]
+        undecided = [row for row in rivals if row not in behind]
         rival = behind[0] if behind else rivals[-1]
         difference = self.compare_with_best(rival).reversed()
         return BlockOutcome(best, rival, difference, tuple(behind), tuple(undecided))

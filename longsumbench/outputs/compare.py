@@ -311,7 +311,14 @@ def compare(
     pairs = []
     compared = compare_measures(sides, ids, measures)
     for (baseline, run), rows in zip(sides, compared, strict=True):
-        pairs.append(compare_pair(baseline, run, rows))
+        if not rows:
+            raise UsageError(
+                f"no common example of {run.label} and {baseline.label} has these measures"
+            )
+        row_of = {row.measure: row for row in rows}
+        default = row_of.get(DEFAULT_RANKING_SCORE, rows[0])
+        main = row_of.get(baseline.record.evaluation.ranked_by, default)
+        pairs.append(RunPair(baseline, run, rows, main))
     return Comparison(opened, tuple(pairs), ids)
 
 
@@ -452,20 +459,6 @@ def _comparison_row(
         equal=int((gaps == 0).sum()),
         outcome=judged.outcome,
     )
-
-
-def compare_pair(
-    baseline: ComparedRun, run: ComparedRun, rows: tuple[ComparisonRow, ...]
-) -> RunPair:
-    """Build a pair; its main row is that of the score that ranks."""
-    if not rows:
-        raise UsageError(
-            f"no common example of {run.label} and {baseline.label} has these measures"
-        )
-    row_of = {row.measure: row for row in rows}
-    default = row_of.get(DEFAULT_RANKING_SCORE, rows[0])
-    main = row_of.get(baseline.record.evaluation.ranked_by, default)
-    return RunPair(baseline, run, rows, main)
 
 
 def comparison_folder(results: Results, runs: Sequence[ComparedRun]) -> Path:

@@ -5,8 +5,7 @@ Begin with `describe_runs`. `longsumbench leaderboard` prints the whole table.
 
 import shlex
 import textwrap
-from collections import Counter
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
@@ -99,8 +98,11 @@ class EndScreen:
 
     def own_rows(self) -> list[int]:
         """Return the indices of the rows of the runs just done, the best first."""
-        rows = enumerate(self.block.rows)
-        return [index for index, row in rows if _has_run((*row.runs, *row.repeated), self.run_ids)]
+        indices = []
+        for index, row in enumerate(self.block.rows):
+            if any(run.run_id in self.run_ids for run in (*row.runs, *row.repeated)):
+                indices.append(index)
+        return indices
 
     def _nearby_rows(self) -> Block:
         """Return the table, or of a large one: the best row, rows of the runs just done, and their neighbours."""
@@ -145,7 +147,8 @@ def describe_runs(updated: Sequence[UpdatedTable], runs: Sequence[RunRecord]) ->
     """
     runs = list({run.run_id: run for run in runs}.values())
     first, *others = [_build_screen(table, runs) for table in updated]
-    further = [*map(_describe_best, others), *warnings_on_outputs(runs, _WARNINGS)]
+    further = [describe_best(screen.block, screen.own_rows()[0]) for screen in others]
+    further += warnings_on_outputs(runs, _WARNINGS)
     return replace(first, sentences=[*first.sentences[:2], *further, *first.sentences[2:]]).render()
 
 
@@ -164,13 +167,13 @@ def _build_screen(updated: UpdatedTable, runs: Sequence[RunRecord]) -> EndScreen
     pictures = f"; pictures: {', '.join(map(str, files))}" if files else ""
     sentences = [
         describe_leader(block),
-        f"{row.label}: {describe_place(block, row)}.",
+        f"{row.label}: {describe_place(block, row)}." if row != block.rows[0] else "",
         describe_undecided(block),
         describe_unlearned(block.rows),
         describe_equal(block.rows),
         _describe_other_blocks(table, block),
     ]
-    run_id = next(run.run_id for run in (*row.runs, *row.repeated) if run.run_id in ids)[:SHORT_ID]
+    run_id = row.key[:SHORT_ID]
     rivals = [entry.key[:SHORT_ID] for entry in block.rows if entry is not row]
     commands = {find_command(updated.results, "leaderboard", table.dataset): "the whole table"}
     if rivals:
@@ -186,14 +189,6 @@ def _sum_work(runs: Sequence[RunRecord]) -> str:
     tokens = sum(run.ledger.source.tokens_seen for run in runs if run.ledger.source)
     seconds = sum(run.costs.timings.total for run in runs)
     return describe_work(sum(run.num_outputs for run in runs), tokens, seconds)
-
-
-def _has_run(runs: Iterable[RunRecord], ids: Collection[str]) -> bool:
-    return any(run.run_id in ids for run in runs)
-
-
-def _describe_best(screen: EndScreen) -> str:
-    return describe_best(screen.block, screen.own_rows()[0])
 
 
 def describe_best(block: ComparableRows, index: int = 0) -> str:
@@ -220,16 +215,14 @@ def _shorten_settings(table: Block) -> Block:
 
 
 def _describe_other_blocks(table: Table, block: ComparableRows) -> str:
-    """Count the runs that may not be compared with those of the block, with the reasons."""
-    ids = {run.run_id for run in runs_of(block.rows)}
-    reasons: Counter[str] = Counter()
+    """Name what distinguishes the blocks of runs that may not be compared with those of the block."""
+    reasons: dict[str, None] = {}
     for other_block in table.comparable:
         if other_block is not block:
             training = "no training here" if other_block.zero_shot else "training here"
-            reason = describe_difference(other_block.rows[0].first, block.rows[0].first) or training
-            reasons[reason] += len({run.run_id for run in runs_of(other_block.rows)} - ids)
-    causes = [f"{count} with {reason}" for reason, count in reasons.most_common()]
-    return f"Runs that may not be compared with these: {'; '.join(causes)}." if causes else ""
+            unlike = describe_difference(other_block.rows[0].first, block.rows[0].first)
+            reasons[unlike or training] = None
+    return f"Other runs may not be compared with these: {'; '.join(reasons)}." if reasons else ""
 
 
 def find_command(results: Results, *words: str) -> str:

@@ -152,16 +152,13 @@ def _describe_ranking(runs: Sequence[RunRecord]) -> str:
 
 
 def describe_budget(runs: Sequence[RunRecord]) -> str:
-    """Describe the training budget: optimizer steps × examples per step, and the total for batches by tokens."""
+    """Describe the training budget: optimizer steps × examples per step."""
     models: dict[tuple[int, str], set[str]] = {}
-    drawn = []  # numbers of examples
     for run in runs:
         if run.trained:
             recipe = run.config.train
             budget = (run.fit.steps, describe_step_size(recipe))
             models.setdefault(budget, set()).add(run.key.model)
-            if recipe.batch_tokens:
-                drawn.append(run.fit.examples)
     budgets = []
     # Small budgets first
     for (steps, size), names in sorted(models.items()):
@@ -172,11 +169,7 @@ def describe_budget(runs: Sequence[RunRecord]) -> str:
     if len(budgets) > 1:
         texts = [f"{text} ({users})" for text, users in budgets]
         return f"Budgets differ: {shorten_list(texts, '; ')}."
-    total = ""
-    if drawn:
-        most = f" to {max(drawn):,}" if max(drawn) > min(drawn) else ""
-        total = f", {min(drawn):,}{most} examples in all"
-    return f"Equal budget: {budgets[0][0]}{total}."
+    return f"Equal budget: {budgets[0][0]}."
 
 
 def describe_step_size(recipe: Recipe) -> str:

@@ -259,7 +259,7 @@ STEP = {"batch_size": 16, "accumulation": 1, "batch_words": None, "batch_tokens"
         ),
         (
             [{"batch_tokens": 4096, "examples": 900}, {"batch_tokens": 4096, "examples": 2000}],
-            "Equal budget: 300 steps × batches of 4,096 source tokens, 900 to 2,000 examples in all.",
+            "Equal budget: 300 steps × batches of 4,096 source tokens.",
         ),
         ([{"steps": 0}], ""),
     ],
