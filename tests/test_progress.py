@@ -31,16 +31,6 @@ def test_elsewhere_than_on_a_terminal_lines_are_plain(monkeypatch: pytest.Monkey
     assert "\r" not in stream.getvalue()
 
 
-def test_a_terminal_shows_a_bar() -> None:
-    """On a terminal the step and its unit are in a bar."""
-    stream = Terminal()
-    with Progress("training", 2, "steps", stream) as shown:
-        shown.start_at(1)
-        shown.advance(note="loss 2")
-    assert "training" in stream.getvalue()
-    assert "\r" in stream.getvalue()
-
-
 def test_resumed_items_do_not_count_into_the_speed(monkeypatch: pytest.MonkeyPatch) -> None:
     """After 90 of 100 were done before, 5 items in 10 seconds leave 5 items, so 10 seconds; start-up is left out."""
     now = iter([0.0, 60.0])

@@ -40,9 +40,10 @@ from longsumbench.leaderboards.significance import (
 from longsumbench.metrics.aggregate import ScoreTable, values_at
 from longsumbench.metrics.evaluate import DEFAULT_RANKING_SCORE, score_column
 from longsumbench.runs.predictions import read_summaries
-from longsumbench.runs.record import SHORT_ID, RunRecord, output_problems, run_label
+from longsumbench.runs.record import SHORT_ID, RunRecord, run_label
 from longsumbench.runs.results import Results
 from longsumbench.views.figures import write_pictures
+from longsumbench.views.notes import warnings_on_outputs
 from longsumbench.views.outcomes import describe_pair
 from longsumbench.views.tables import Block, Tied, csv_text, markdown, terminal
 
@@ -181,10 +182,7 @@ class Comparison:
                 lengths.append(f"{run.label} {outputs.words:.0f} / {outputs.reference_words:.0f}")
         if lengths:
             lines.append(f"Mean words of the outputs / the references: {', '.join(lengths)}.")
-        for run in self.runs:
-            if problems := output_problems(run.record, run.record.evaluation.outputs):
-                lines.append(f"Warning, {run.label}: {'; '.join(problems)}.")
-        return lines
+        return lines + warnings_on_outputs([run.record for run in self.runs])
 
     def method(self) -> list[str]:
         """Return lines that explain the columns and how the scores were computed."""

@@ -135,7 +135,7 @@ def _csv_rows(matrix: Matrix) -> list[dict[str, Any]]:
         row["datasets"] = matrix.count(system)
         for column in matrix.columns:
             entry = column.rows.get(system)
-            number = entry and entry.numbers[column.number]
+            number = None if entry is None else entry.numbers[column.number]
             row |= with_bounds(f"{column.dataset}_{column.number}", number)
             row[f"{column.dataset}_rank"] = column.ranks.get(system)
         rows.append(row)

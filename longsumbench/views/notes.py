@@ -106,7 +106,7 @@ def describe_mark(mark: str, words: Collection[str]) -> str:
     return f"{mark}: systems {' or '.join(kinds)}." if kinds else ""
 
 
-def warnings_on_outputs(runs: Sequence[RunRecord], limit: int) -> list[str]:
+def warnings_on_outputs(runs: Sequence[RunRecord], limit: int = 4) -> list[str]:
     """Return a line for each run, of `limit` runs, with a problem of many of its outputs."""
     warnings = []
     for record in runs:

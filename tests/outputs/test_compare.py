@@ -80,7 +80,7 @@ def test_what_is_said_above_the_tables(finished: Callable[..., Path], tmp_path: 
     assert compared(tmp_path, "trunc", "seq2seq", "lead").about()[1:] == [
         "Trained here: trunc (trunc000). Not trained here, perhaps on these texts: seq2seq (seq2seq0).",
         "Mean words of the outputs / the references: trunc (trunc000) 54 / 60.",
-        "Warning, trunc (trunc000): nearly identical outputs, 1 of 8 distinct; 7 of 8 outputs stopped at the length limit.",
+        "Warning, trunc trunc000: nearly identical outputs, 1 of 8 distinct; 7 of 8 outputs stopped at the length limit.",
     ]
     pair = compared(tmp_path, "lead", "trunc")
     assert pair.pairs[0].main.outcome == Outcome.NOT_LEARNED
