@@ -18,7 +18,7 @@ from probe_claims import FINDINGS, RESULTS, Table, differences, put_tables
 from longsumbench.leaderboards.comparability import ROUGE_HEADINGS
 from longsumbench.leaderboards.seed_groups import ScoresOfRuns, SeedGroup, compare_groups
 from longsumbench.leaderboards.significance import (
-    UNDISTINGUISHED,
+    Outcome,
     comparable_rows,
     judge_differences,
     read_all_scores,
@@ -130,7 +130,7 @@ def cell(scorer: SeedGroup, baseline: SeedGroup, measure: str, scores: ScoresOfR
     ahead = sum(
         run.evaluation.scores[measure].f > baseline.numbers[measure].mean for run in scorer.runs
     )
-    mark = " ≈" if gap.outcome == UNDISTINGUISHED else ""
+    mark = " ≈" if gap.outcome == Outcome.NOT_SHOWN else ""
     seeds = "" if ahead == len(scorer.runs) else f", {ahead} of {len(scorer.runs)} seeds"
     return f"{gap.mean:+.1f}{mark} ({gap.low:+.1f} to {gap.high:+.1f}){seeds}"
 

@@ -22,8 +22,8 @@ from real_systems import PUBLISHED, publish
 
 from longsumbench.leaderboards.seed_groups import ScoresOfRuns, SeedGroup, compare_groups
 from longsumbench.leaderboards.significance import (
-    DISTINGUISHED,
     ComparableRows,
+    Outcome,
     judge_differences,
 )
 from longsumbench.leaderboards.table import read_table
@@ -124,7 +124,7 @@ def table_of(block: ComparableRows, scores: ScoresOfRuns) -> Table:
             cells.append(f"{mean:.1f} ({low:.1f}–{high:.1f})")
         gap, difference = judged.get(row.key), ""
         if gap is not None:
-            mark = "" if gap.outcome == DISTINGUISHED else " ≈"
+            mark = "" if gap.outcome == Outcome.AHEAD else " ≈"
             difference = f"{gap.mean:+.1f}{mark} ({gap.low:+.1f} to {gap.high:+.1f})"
         lines.append((*cells, difference))
     return Table(PAGE, HEADING, lines)

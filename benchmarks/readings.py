@@ -37,9 +37,8 @@ from longsumbench.leaderboards.seed_groups import (
     compare_groups,
 )
 from longsumbench.leaderboards.significance import (
-    DISTINGUISHED,
-    UNDISTINGUISHED,
     ComparableRows,
+    Outcome,
     judge_differences,
 )
 from longsumbench.leaderboards.table import read_table
@@ -354,9 +353,9 @@ def sort_by_test(
     judged = judge_differences(tested)
     for place, (label, _) in enumerate(pairs):
         difference, kind = judged.get(place), "untested"
-        if difference is not None and difference.outcome == DISTINGUISHED:
+        if difference is not None and difference.outcome == Outcome.AHEAD:
             kind = "above" if difference.mean > 0 else "below"
-        elif difference is not None and difference.outcome == UNDISTINGUISHED:
+        elif difference is not None and difference.outcome == Outcome.NOT_SHOWN:
             kind = "alike"
         if shown is None or label in shown:
             labels[kind].append(label)

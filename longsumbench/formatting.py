@@ -132,10 +132,24 @@ def _escape(character: str) -> str:
 
 
 def format_duration(seconds: float) -> str:
-    """Format a time for people: "42 s", "7.5 min", "3.2 h"."""
-    if seconds < 100:
-        return f"{seconds:.0f} s"
-    return f"{seconds / 60:.1f} min" if seconds < 6_000 else f"{seconds / 3600:.1f} h"
+    """Format a time for people in its two largest units: "42 s", "2 min 10 s", "3 h 5 min"."""
+    rest = max(0, round(seconds))
+    parts = []
+    for unit, length in (("d", 86_400), ("h", 3_600), ("min", 60), ("s", 1)):
+        count, rest = divmod(rest, length)
+        if count:
+            parts.append(f"{count} {unit}")
+    return " ".join(parts[:2]) or "0 s"
+
+
+def describe_work(texts: int, tokens: int = 0, seconds: float | None = None) -> str:
+    """Return how much was done, and how long it took: "40 texts, 312,000 tokens, 2 min 10 s"."""
+    parts = [format_count(texts, "text")]
+    if tokens:
+        parts.append(format_count(tokens, "token"))
+    if seconds is not None:
+        parts.append(format_duration(seconds))
+    return ", ".join(parts)
 
 
 def format_interval(low: float, high: float, spec: str = "+.1f") -> str:
@@ -159,14 +173,6 @@ def format_p(p: float | None) -> str:
 def percent(part: float, total: float | None) -> float | None:
     """Return `part` in percent of `total`; None if `total` is 0 or None."""
     return 100.0 * part / total if total else None
-
-
-def format_rough_time(seconds: float) -> str:
-    """Format a time for people, rounded down: "42 s", "3 min", "2 h", "5 days"."""
-    for unit, length, until in (("s", 1, 60), ("min", 60, 3_600), ("h", 3_600, 48 * 3_600)):
-        if seconds < until:
-            return f"{max(0, int(seconds // length))} {unit}"
-    return f"{int(seconds // 86_400)} days"
 
 
 def format_bytes(size: float) -> str:

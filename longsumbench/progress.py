@@ -16,7 +16,7 @@ from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from typing import TextIO, TypeVar
 
-from longsumbench.formatting import escape_line, redact
+from longsumbench.formatting import escape_line, format_duration, redact
 
 with warnings.catch_warnings():
     # that this is a notebook, or that it has no widgets
@@ -48,7 +48,7 @@ class Progress:
         self,
         label: str,
         total: int | None,
-        unit: str = "examples",
+        unit: str = "texts",
         stream: TextIO | None = None,
         paced: bool = True,
     ) -> None:
@@ -113,7 +113,7 @@ class Progress:
         self._marks.append((self._printed, self.done))
 
     def line(self) -> str:
-        """Return the progress as plain text: "training: 120/500 steps, 0:48 left, loss 4.21"."""
+        """Return the progress as plain text: "training: 120/500 steps, 48 s left, loss 4.21"."""
         total = f"/{self.total}" if self.total else ""
         parts = [f"{self.label}: {self.done}{total} {self.unit}"]
         since, done_before = self._marks[
@@ -121,8 +121,8 @@ class Progress:
         ]  # a minute ago: the first item often takes longer than the others
         if self.paced and self.total and self.done > done_before:
             seconds_each = (time.monotonic() - since) / (self.done - done_before)
-            seconds_left = max(0, round(seconds_each * (self.total - self.done)))
-            parts.append(f"{seconds_left // 60}:{seconds_left % 60:02d} left")
+            seconds_left = seconds_each * (self.total - self.done)
+            parts.append(f"{format_duration(seconds_left)} left")
         return ", ".join([*parts, self._note] if self._note else parts)
 
 
@@ -143,7 +143,7 @@ def watching_progress(watcher: Callable[[Progress], None]) -> Iterator[None]:
 
 
 def track(
-    items: Iterable[_Tracked], label: str, total: int | None, unit: str = "examples"
+    items: Iterable[_Tracked], label: str, total: int | None, unit: str = "texts"
 ) -> Iterator[_Tracked]:
     """Yield the items and show the progress."""
     with Progress(label, total, unit) as progress:

@@ -1,6 +1,7 @@
 """The functions of `longsumbench`: settings as on the command line, results as objects, errors as exceptions."""
 
 import json
+import shutil
 import subprocess
 import sys
 from collections.abc import Callable
@@ -69,6 +70,20 @@ def test_a_collection_in_a_wrong_place_is_an_error(
     with pytest.raises(SuiteError) as error:
         call(value)
     assert "\n" not in str(error.value)
+
+
+def test_frames_have_a_row_for_each_example(toy: dict[str, Any]) -> None:
+    """Their means differ as the comparison says; references are there while the texts are."""
+    short, long = longsumbench.sweep(model="lead", **{**toy, "model.length": [5, 9]})
+    outputs = longsumbench.load_outputs(long)
+    assert set(outputs["references"].map(len)) == {1}
+    assert outputs["words"].mean() == 9
+    comparison = longsumbench.compare(short, long)
+    difference = comparison.pairs[0].main.difference
+    scores = [longsumbench.load_outputs(run)["rougeLsum_f"].mean() for run in (short, long)]
+    assert 100 * (scores[1] - scores[0]) == pytest.approx(difference)
+    shutil.rmtree(Path("results/runs/jsonl/lead") / long.run_id / "work")
+    assert set(longsumbench.load_outputs(long)["references"]) == {None}
 
 
 @pytest.mark.parametrize(

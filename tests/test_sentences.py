@@ -2,7 +2,6 @@
 
 import gzip
 import json
-import re
 from collections.abc import Iterator
 from itertools import islice
 
@@ -12,7 +11,6 @@ from support.paths import SHARED as SHARED_ROOT
 from support.requirements import SHARED_FOLDER
 from support.waiting import assert_linear
 
-from longsumbench import sentences as splitter
 from longsumbench.sentences import split_sentences
 
 SHARED = SHARED_ROOT / "data"
@@ -98,31 +96,6 @@ def test_a_sentence_is_stable(text: str) -> None:
     for sentence in split_sentences(text):
         assert split_sentences(sentence) == (sentence,) or sentence.startswith(".")
         assert sentence == " ".join(sentence.split()) != ""
-
-
-MARKS = ("।", "।।", "。", "！。", "؟", ".।", "。」", "，", "Fig.", "A.")
-
-
-def split_slowly(stretch: str) -> list[str]:
-    """Split a stretch with single spaces: every mark is tried, and the line's start is looked for from each of them."""
-    every_mark = splitter._END_OF_SENTENCE.pattern.replace("|[।॥؟۔][।॥؟۔]", "").replace(
-        "(?<![。！？｡].)", ""
-    )
-    text, parts, start = splitter._PLAIN_END.sub(".\n", stretch), list[str](), 0
-    for end in re.finditer(every_mark, text):
-        line = max(start, text.rfind("\n", start, end.start()) + 1)
-        if end[1] is None or splitter._ends_sentence(text, line, end):
-            parts += text[start : end.end()].rstrip(" ").split("\n")
-            start = end.end()
-    return parts + (text[start:].split("\n") if start < len(text) else [])
-
-
-@given(st.one_of(TEXTS, st.lists(st.one_of(WORDS, st.sampled_from(MARKS))).map("".join)))
-@settings(max_examples=500)
-def test_fast_and_slow_splitting_agree(text: str) -> None:
-    """What is skipped for speed decides nothing: the first of several marks is enough."""
-    stretch = " ".join(text.split())
-    assert list(split_sentences(stretch)) == split_slowly(stretch)
 
 
 HARD = {

@@ -1,12 +1,12 @@
 """The first command: extracts of real papers and systems that look for planted facts, compared on one screen.
 
-words --plan_comparison--> launches --run_comparison--> the screen of `longsumbench.views.first_screen`
+words --plan_comparison--> launches --run_comparison--> an `EndScreen`
 """
 
 import logging
 import os
 import sys
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 
 from longsumbench.errors import UsageError
@@ -16,14 +16,13 @@ from longsumbench.leaderboards.significance import ComparableRows, judge_rows, r
 from longsumbench.runs.overrides import format_overrides
 from longsumbench.runs.pipeline import run_point
 from longsumbench.runs.plan import Point
-from longsumbench.runs.predictions import read_summaries
 from longsumbench.runs.record import RunRecord
-from longsumbench.runs.results import Results, split_read_by
+from longsumbench.runs.results import Results
 from longsumbench.sweeps.run import plan_launch
 from longsumbench.sweeps.sweep import Launch
-from longsumbench.views import first_screen
+from longsumbench.views.after_run import EndScreen, describe_best
 from longsumbench.views.leaderboard import update_table
-from longsumbench.views.tables import wrap_text
+from longsumbench.views.outcomes import describe_leader, describe_unlearned
 
 _log = logging.getLogger(__name__)
 _ON_PAPERS = ("experiment=first-text", "hydra/launcher=joblib")
@@ -42,8 +41,11 @@ _IN_THIS_PROCESS = "decode.no_repeat_ngram=4"
 # With a language model, which is slow without a GPU, all systems summarize so many papers
 _FEW_PAPERS = "decode.limit=20"
 _VARIABLE = "LONGSUMBENCH_MODEL"  # names a language model, as model.checkpoint does
-_BEST_SHOWN = 2  # systems whose summaries of one paper are shown
-PAPERS, REPORTS = "aclsum", "probe"  # the datasets
+_NEXT = {  # command → what it answers
+    "longsumbench recommend MY_TEXTS": "which system for your texts?",
+    "longsumbench run model.checkpoint=FILE": "add a language model",
+    "longsumbench site": "all summaries, in the browser",
+}
 
 
 def plan_comparison(
@@ -93,18 +95,17 @@ def run_comparison(launches: Sequence[Launch], show: Callable[[str], None]) -> N
     runs = [run_point(point) for point in extracts]
     results = Results.at(first.points[0].config.results_dir)
     if any(point.carried_out for point in extracts):
-        early = first_screen.describe_papers(_judge_dataset(results, runs, PAPERS))
         later = "Without training, so far. Now small systems are trained; that takes minutes."
         if of_language_models:
-            later += " Then the language model writes, which may take longer:"
-        print(escape_lines(f"{early}\n\n{wrap_text(later)}"), file=sys.stderr)
+            later += " Then the language model writes, which may take longer."
+        print(escape_lines(f"{_describe_all(results, runs, {})}\n{later}"), file=sys.stderr)
     started = [replace(first, points=trained), *of_language_models]
     for launch in started:
         launch.start()
         runs += launch.records()
     for name in {run.key.dataset for run in runs}:
         update_table(results, name, redraw=False)
-    show(_describe_all(results, runs))
+    show(_describe_all(results, runs, _NEXT))
     for launch in started:
         launch.check_failed()
 
@@ -116,54 +117,20 @@ def _name_point(point: Point, command: tuple[str, ...]) -> Point:
     return replace(point, name=name, command=command, quiet=True)
 
 
-def _judge_dataset(results: Results, runs: Sequence[RunRecord], dataset: str) -> ComparableRows:
-    """Return the runs on a dataset as one block of rows, which also has language models."""
-    selected = [run for run in runs if run.key.dataset == dataset]
-    scores = read_all_scores(results, selected)
-    return judge_rows(group_by_seed(selected, scores), scores)
+def _describe_all(results: Results, runs: Sequence[RunRecord], commands: Mapping[str, str]) -> str:
+    """Return the screen: the table of the papers, who is ahead, and a line on the reports, if they were summarized."""
+    datasets: dict[str, list[RunRecord]] = {}
+    for run in runs:
+        datasets.setdefault(run.key.dataset, []).append(run)
+    papers, *others = [_test_runs(results, members) for members in datasets.values()]
+    evaluation = papers.rows[0].first.evaluation
+    sentences = [describe_leader(papers), *map(describe_best, others)]
+    sentences.append(describe_unlearned(papers.rows))
+    heading = f"{evaluation.n} papers, summarized and scored in the same way (dataset={next(iter(datasets))})"
+    return EndScreen(heading, papers, (), sentences, commands).render()
 
 
-def _describe_all(results: Results, runs: Sequence[RunRecord]) -> str:
-    papers = _judge_dataset(results, runs, PAPERS)
-    count = papers.rows[0].first.evaluation.n
-    parts = [
-        wrap_text(first_screen.OPENING),
-        wrap_text(
-            f"REAL PAPERS: whose summaries of {count} papers share most words with the abstracts?"
-        ),
-        first_screen.describe_papers(papers),
-        wrap_text(first_screen.describe_verdict(papers)),
-        wrap_text(first_screen.describe_reservations(papers)),
-        _describe_paper(results, papers),
-    ]
-    if any(run.key.dataset == REPORTS for run in runs):
-        reports = _judge_dataset(results, runs, REPORTS).rows
-        heading = wrap_text("PLANTED FACTS: which reach the summary, and from where?")
-        parts += [heading, first_screen.describe_fact_rows(reports)]
-    parts += ["NEXT", first_screen.describe_next()]
-    return "\n\n".join(part for part in parts if part)
-
-
-def _describe_paper(results: Results, papers: ComparableRows) -> str:
-    """Return summaries of one paper side by side: the abstract, the experts' and those of the best systems."""
-    prompted = [row for row in papers.rows if row.first.key.model == "prompt"]
-    experts = [row for row in papers.rows if row.first.key.model == "highlights"]
-    best = [row for row in papers.rows if row.ranked][:_BEST_SHOWN]
-    run = papers.rows[0].first
-    split = split_read_by(results.run_folder(run), run)
-    if split is None:
-        return ""
-    summaries = {}
-    summarizers = {row.key: row for row in [*experts, *best, *prompted[:1]]}
-    for key, row in summarizers.items():
-        file = results.run_folder(row.first) / "predictions.jsonl"
-        summaries[key] = {summary.id: summary.text for summary in read_summaries(file)}
-    examples = {example.id: example for example in split}
-    summarized = set(examples).intersection(*summaries.values())
-    paper = examples[first_screen.choose_paper(summarized)]
-    texts = [("ABSTRACT by the authors", " ".join(paper.references[0]))]
-    for key, row in summarizers.items():
-        heading = first_screen.name_of(row).upper()
-        texts.append((heading, " ".join(summaries[key][paper.id].split())))
-    title = wrap_text(f"ONE OF THEM: {paper.title}")
-    return f"{title}\n\n{first_screen.set_side_by_side(texts)}"
+def _test_runs(results: Results, runs: Sequence[RunRecord]) -> ComparableRows:
+    """Return runs on a dataset as one block of rows, which also has language models."""
+    scores = read_all_scores(results, runs)
+    return judge_rows(group_by_seed(runs, scores), scores)

@@ -8,18 +8,18 @@ from typing import Any
 from longsumbench.cache.artifacts import user_cache
 from longsumbench.corpora.reading.load import load_texts
 from longsumbench.errors import DataError, SuiteError, UsageError
-from longsumbench.formatting import format_count, format_duration
-from longsumbench.leaderboards.seed_groups import ScoresOfRuns, group_by_seed
+from longsumbench.formatting import describe_work, format_count, format_duration
+from longsumbench.leaderboards.comparability import comparison_key
+from longsumbench.leaderboards.seed_groups import ScoresOfRuns, SeedGroup, group_by_seed
 from longsumbench.leaderboards.significance import ComparableRows, judge_rows, read_all_scores
 from longsumbench.runs.overrides import format_overrides
 from longsumbench.runs.plan import plan_dataset
 from longsumbench.runs.record import RunRecord, source_seen
 from longsumbench.runs.results import Results
 from longsumbench.sweeps.run import plan_launch, updating_tables
-from longsumbench.views.columns import columns_of
-from longsumbench.views.leaderboard import row_cells, table_block
-from longsumbench.views.notes import describe_unlearned, describe_untrained
-from longsumbench.views.tables import terminal_block, wrap_text
+from longsumbench.views.after_run import EndScreen, find_command
+from longsumbench.views.notes import describe_untrained
+from longsumbench.views.outcomes import describe_leader, describe_unlearned
 
 SAMPLE = 100  # examples that are summarized
 _WHOLE_PERCENT = 99.5  # percent of a text
@@ -89,7 +89,7 @@ def recommend(
         runs |= {run.run_id: run for run in launch.finished}
     if runs:
         finished = list(runs.values())
-        show(describe_recommendation(finished, read_all_scores(results, finished)))
+        show(describe_recommendation(results, finished, read_all_scores(results, finished)))
     if failed:
         raise failed[0]
 
@@ -105,61 +105,41 @@ def _check_texts(words: Sequence[str]) -> None:
         )
 
 
-def describe_recommendation(runs: Sequence[RunRecord], scores: ScoresOfRuns) -> str:
-    """Return the table of runs on the same examples as the first one, and the sentences of `describe_choice`."""
+def describe_recommendation(
+    results: Results, runs: Sequence[RunRecord], scores: ScoresOfRuns
+) -> str:
+    """Return the table of runs that are comparable with the first one, and the sentences of `describe_choice`."""
     first = runs[0]
-    same = [
-        run
-        for run in runs
-        if (run.evaluation.examples, run.evaluation.signature)
-        == (first.evaluation.examples, first.evaluation.signature)
-    ]
-    comparable = judge_rows(group_by_seed(same, scores), scores)
-    columns = columns_of(same)
-    names = ("system", "settings", first.evaluation.ranked_by, *_COST_COLUMNS)
-    shown_columns = [columns[name] for name in names]
-    table = table_block(shown_columns, row_cells(comparable, shown_columns))
+    same = [run for run in runs if comparison_key(run) == comparison_key(first)]
+    block = judge_rows(group_by_seed(same, scores), scores)
     heading = f"{first.key.dataset}, {first.key.split} split, {format_count(first.evaluation.n, 'example')}"
-    lines = describe_choice(comparable)
-    lines += [describe_untrained(comparable.rows), describe_unlearned(comparable.rows)]
-    sentences = [wrap_text(line) for line in lines if line]
-    return "\n".join([heading, "", terminal_block(table), "", *sentences])
+    sentences = [*describe_choice(block), describe_untrained(block.rows)]
+    screen = EndScreen(
+        heading,
+        block,
+        run_ids=(),
+        sentences=[*sentences, describe_unlearned(block.rows)],
+        commands={find_command(results, "leaderboard", first.key.dataset): "the whole table"},
+        columns=("system", "settings", block.ranked_by, *_COST_COLUMNS),
+    )
+    return screen.render()
 
 
-def describe_choice(comparable: ComparableRows) -> list[str]:
-    """Recommend one of some comparable rows, best first; say what part of the texts it never reads, and its cost.
+def describe_choice(block: ComparableRows) -> list[str]:
+    """Recommend a row of a block; say what part of the texts it never reads, and its cost.
 
-    Candidates are the best row and the rows that may equal it: the interval of their difference contains 0. The one
-    with the lowest price is chosen; among equal prices, the fastest. The tests are those of the table.
+    Candidates are the best row and those that are not shown to be below it. The one with the lowest price is chosen;
+    among equal prices, the fastest.
     """
-    rows = comparable.rows
-    ranked = [row for row in rows if row.ranked and row.first.key.model != "random"]
-    if not ranked:
-        return ["No system can be recommended: none is ranked."]
-    score = rows[0].first.evaluation.ranked_by
-    heading = columns_of([rows[0].first])[score].heading.replace("\n", " ")
-    models = [row.first.key.model for row in ranked]
-    names: dict[str, str] = {}  # of rows; several rows of a model have their settings
-    alike = []
-    for row in ranked:
-        model = row.first.key.model
-        names[row.key] = row.label if models.count(model) > 1 else model
-        judged = comparable.tests.differences.get((row.key, score))
-        # a row is alike if the interval of its difference from the best contains 0
-        if row is ranked[0] or judged is None or not judged.high < 0:
-            alike.append(row)
-    cheapest = min(alike, key=lambda row: (_price(row.first), _seconds(row.first)))
-    name, run = names[cheapest.key], cheapest.first
-    other_names = ", ".join(names[row.key] for row in alike if row is not cheapest)
-    choice = f"{name}: it is the only one with a place"
-    if other_names:
-        choice = f"{name}: no difference in {heading} is shown between it and {other_names}, and it costs the least"
-    elif ranked[1:]:
-        # the next row has a test, for it is not among those alike
-        judged = comparable.tests.differences[ranked[1].key, score]
-        bounds = f"{-judged.mean:+.1f} (interval {-judged.high:+.1f} to {-judged.low:+.1f})"
-        choice = f"{name}: its {heading} is {bounds} from the next, {names[ranked[1].key]}; {judged.outcome}"
-    return [f"Choose {choice}.", _describe_reading(name, run), _describe_cost(name, run)]
+    decided = block.decide()
+    alike = block.ranked if decided is None else (decided.best, *decided.undecided)
+    candidates = [row for row in alike if row.first.key.model != "random"]
+    if not candidates:
+        return ["No system can be recommended: none is ranked.", describe_leader(block)]
+    choice = min(candidates, key=lambda row: (_price(row.first), _seconds(row.first)))
+    reason = " It costs the least of those not shown to be below the best." if alike[1:] else ""
+    sentence = f"Choose {choice.label}. {describe_leader(block)}{reason}"
+    return [sentence, _describe_reading(choice), _describe_cost(choice)]
 
 
 def _price(run: RunRecord) -> float:
@@ -170,8 +150,8 @@ def _seconds(run: RunRecord) -> float:
     return run.fit.seconds + run.costs.timings.summarize
 
 
-def _describe_reading(name: str, run: RunRecord) -> str:
-    seen = source_seen(run)
+def _describe_reading(row: SeedGroup) -> str:
+    name, seen = row.label, source_seen(row.first)
     if seen is None:
         return f"How much of a text {name} reads is not known."
     if seen >= _WHOLE_PERCENT:
@@ -181,8 +161,9 @@ def _describe_reading(name: str, run: RunRecord) -> str:
     )
 
 
-def _describe_cost(name: str, run: RunRecord) -> str:
-    n = max(1, run.num_outputs)
-    trained = f"{format_duration(run.fit.seconds)} of training, then " if run.trained else ""
-    dollars = f", and US$ {1_000 * _price(run) / n:,.2f} for 1,000 texts" if _price(run) else ""
-    return f"{name} takes {trained}{run.costs.timings.summarize / n:.2g} s a text{dollars}."
+def _describe_cost(row: SeedGroup) -> str:
+    run = row.first
+    training = f"{format_duration(run.fit.seconds)} of training; " if run.trained else ""
+    work = describe_work(run.num_outputs, seconds=run.costs.timings.summarize)
+    dollars = f", US$ {_price(run):,.2f}" if _price(run) else ""
+    return f"{row.label} took: {training}{work}{dollars}."

@@ -20,7 +20,7 @@ from filelock import FileLock, Timeout
 
 from longsumbench.errors import EnvironmentProblem
 from longsumbench.files import open_regular
-from longsumbench.formatting import format_rough_time
+from longsumbench.formatting import format_duration
 
 _SECONDS_UNREPORTED = 0.2  # a shorter wait is not reported
 
@@ -45,7 +45,7 @@ class Holder:
 
     def __str__(self) -> str:
         return (
-            f"{self.name}, for {format_rough_time(time.time() - self.since)}"
+            f"{self.name}, for {format_duration(time.time() - self.since)}"
             if self.pid
             else self.name
         )

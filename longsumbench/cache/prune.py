@@ -14,7 +14,7 @@ from pathlib import Path
 
 from longsumbench.cache.artifacts import INPUTS, delete_folder
 from longsumbench.cache.locks import exclusive_lock, lock_holder
-from longsumbench.formatting import format_bytes, format_rough_time, plain_table
+from longsumbench.formatting import format_bytes, format_duration, plain_table
 
 _DAY = 86_400.0  # seconds
 _STAGE = re.compile(r"([0-9a-f]{24})(\.partial|\.old-[0-9a-f]{8})?")
@@ -96,7 +96,7 @@ def list_artifacts(root: Path, stages: Sequence[CachedArtifact]) -> str:
 
 
 def _ago(stage: CachedArtifact) -> str:
-    return f"{format_rough_time(time.time() - stage.last_used)} ago"
+    return f"{format_duration(time.time() - stage.last_used)} ago"
 
 
 def _stage_table(root: Path, headers: Sequence[str], rows: Sequence[Sequence[str]]) -> str:

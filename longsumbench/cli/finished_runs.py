@@ -49,8 +49,7 @@ _COMPARE_ARGUMENTS = (
 
 
 def _execute_compare(options: Namespace) -> None:
-    from longsumbench.outputs.compare import compare
-    from longsumbench.outputs.compare_files import comparison_folder, write_comparison
+    from longsumbench.outputs.compare import compare, comparison_folder, write_comparison
 
     comparison = compare(
         *options.runs,

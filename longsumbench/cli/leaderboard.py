@@ -176,8 +176,8 @@ def _matrix(options: Namespace, results: "Results") -> list[object]:
     from longsumbench.views import tables
     from longsumbench.views.matrix import MATRIX_HEADING, matrix_blocks, update_matrix
 
-    matrix = update_matrix(results, options.matrix or None)
-    heading, blocks = MATRIX_HEADING, matrix_blocks(matrix, brief=not options.latex)
+    matrices = update_matrix(results, options.matrix or None)
+    heading, blocks = MATRIX_HEADING, matrix_blocks(matrices, brief=not options.latex)
     latex = options.latex and _put_latex(options, tables.latex(heading, blocks))
     text = latex or tables.terminal(heading, blocks)
     return [text]

@@ -1,4 +1,4 @@
-"""Systems × datasets: a number of each system on each dataset, and ranks. Begin with `read_matrix`.
+"""Systems × datasets: a number of each system on each dataset, and ranks. Begin with `read_matrices`.
 
 A dataset has one column: the first block of its leaderboard that has the number. Oracles are left out. Checkpoints
 that were not trained here have a matrix for themselves, with the baselines.
@@ -6,38 +6,43 @@ that were not trained here have a matrix for themselves, with the baselines.
 
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
+from functools import cached_property
 
 import numpy as np
 import scipy  # loads scipy.stats when it is used
 
 from longsumbench.errors import UsageError, did_you_mean
+from longsumbench.leaderboards.seed_groups import SeedGroup
 from longsumbench.leaderboards.significance import ComparableRows
 from longsumbench.leaderboards.table import find_datasets, how_to_compute, read_table
-from longsumbench.metrics.aggregate import Estimate
-from longsumbench.runs.record import RunRecord
 from longsumbench.runs.results import Results
 
 
 @dataclass(frozen=True)
 class MatrixColumn:
-    """A dataset: the first block of its leaderboard that has the number.
-
-    Attributes:
-        first: a run, for what all runs of the block have in common.
-        cells: label of the system and its settings → the number, best first.
-        ranks: label → rank from 1 among the systems that learned; equal means share their average rank.
-        tied: labels of systems that are not distinguishable from the best.
-        one_seed: labels of trained systems with one seed, which are never called the best.
-    """
+    """A dataset: the first block of its leaderboard that has the number."""
 
     dataset: str
     number: str
-    first: RunRecord
-    cells: Mapping[str, Estimate]
-    ranks: Mapping[str, float]
-    tied: frozenset[str] = frozenset()
-    one_seed: frozenset[str] = frozenset()
+    block: ComparableRows
+
+    @cached_property
+    def rows(self) -> dict[str, SeedGroup]:
+        """Label of the system and its settings → its row, best first, without oracles."""
+        rows = [row for row in self.block.rows if self.number in row.numbers]
+        rows.sort(key=lambda row: -row.numbers[self.number].mean)
+        return {row.label: row for row in rows if not row.first.oracle}
+
+    @cached_property
+    def ranks(self) -> dict[str, float]:
+        """Label → rank from 1 among the systems that learned; equal means share their average rank."""
+        means = {}
+        for label, row in self.rows.items():
+            if row.ranked:
+                means[label] = -row.numbers[self.number].mean
+        ranks = scipy.stats.rankdata(list(means.values()))
+        return dict(zip(means, ranks.tolist(), strict=True))
 
 
 @dataclass(frozen=True)
@@ -45,15 +50,19 @@ class Matrix:
     """A number of each system on each dataset.
 
     Attributes:
-        systems: labels; those with the most datasets first, then by mean rank.
+        zero_shot: True for checkpoints that were not trained here.
         without: datasets without a run that has the number.
-        untrained: the matrix of checkpoints that were not trained here; None if there are none.
     """
 
     columns: tuple[MatrixColumn, ...]
-    systems: tuple[str, ...]
+    zero_shot: bool = False
     without: tuple[str, ...] = ()
-    untrained: "Matrix | None" = None
+
+    @cached_property
+    def systems(self) -> list[str]:
+        """Labels; those with the most datasets first, then by mean rank."""
+        labels: set[str] = set().union(*(column.rows for column in self.columns))
+        return sorted(labels, key=lambda label: (-self.count(label), self.mean_rank(label), label))
 
     def mean_rank(self, system: str) -> float:
         """Return the mean of a system's ranks; infinite if it learned on no dataset."""
@@ -62,11 +71,11 @@ class Matrix:
 
     def count(self, system: str) -> int:
         """Return the number of datasets that a system has."""
-        return sum(system in column.cells for column in self.columns)
+        return sum(system in column.rows for column in self.columns)
 
 
-def read_matrix(results: Results, number: str | None = None) -> Matrix:
-    """Return the matrix of all finished runs.
+def read_matrices(results: Results, number: str | None = None) -> list[Matrix]:
+    """Return the matrices of all finished runs, as `build_matrices` does.
 
     `number` is a type of ROUGE, or a measure; default: the ranking score of each dataset.
 
@@ -77,28 +86,30 @@ def read_matrix(results: Results, number: str | None = None) -> Matrix:
     blocks = {}
     for dataset in find_datasets(results):
         blocks[dataset] = read_table(results, dataset, names=names).comparable
-    return matrix_of_tables(blocks, number)
+    return build_matrices(blocks, number)
 
 
-def matrix_of_tables(
+def build_matrices(
     blocks: Mapping[str, Sequence[ComparableRows]], number: str | None = None
-) -> Matrix:
-    """Return the matrix of tables: name of a dataset → its blocks of comparable rows.
+) -> list[Matrix]:
+    """Return the matrices of tables (name of a dataset → its blocks): of trained systems, and of checkpoints.
 
     Raises:
         UsageError: none has the number.
     """
-    trained: list[MatrixColumn] = []
-    checkpoints: list[MatrixColumn] = []
-    without = []
-    for dataset, comparable in blocks.items():
-        columns = [_column(dataset, comparable, number, kind) for kind in (False, True)]
-        # A dataset may have a column in both matrices, in one, or in none
-        trained += filter(None, columns[:1])
-        checkpoints += filter(None, columns[1:])
-        if not any(columns):
-            without.append(dataset)
-    if not (trained or checkpoints):
+    # A dataset may have a column in both matrices, in one, or in none
+    columns: dict[bool, dict[str, MatrixColumn]] = {False: {}, True: {}}
+    for dataset, tables in blocks.items():
+        for block in tables:
+            column = MatrixColumn(dataset, number or block.ranked_by, block)
+            if column.rows:
+                columns[block.zero_shot].setdefault(dataset, column)
+    without = tuple(name for name in blocks if name not in {**columns[False], **columns[True]})
+    matrices = []
+    for zero_shot, members in columns.items():
+        if members:
+            matrices.append(Matrix(tuple(members.values()), zero_shot, without))
+    if not matrices:
         names: set[str] = set()
         for tables in blocks.values():
             for block in tables:
@@ -107,42 +118,4 @@ def matrix_of_tables(
         raise UsageError(
             f"no finished run has a number '{number}'{likely}; --columns help lists all"
         )
-    untrained = matrix_of(checkpoints) if checkpoints else None
-    return replace(matrix_of(trained), without=tuple(without), untrained=untrained)
-
-
-def matrix_of(columns: Sequence[MatrixColumn]) -> Matrix:
-    """Return the matrix of some columns."""
-    labels: set[str] = set().union(*(column.cells for column in columns))
-    matrix = Matrix(tuple(columns), ())
-
-    def order(label: str) -> tuple[int, float, str]:
-        return -matrix.count(label), matrix.mean_rank(label), label
-
-    return replace(matrix, systems=tuple(sorted(labels, key=order)))
-
-
-def _column(
-    dataset: str, comparable: Sequence[ComparableRows], number: str | None, zero_shot: bool
-) -> MatrixColumn | None:
-    """Return the column of the first block that has the number, is `zero_shot` or is not; None without one."""
-    for block in comparable:
-        name = number or block.rows[0].first.evaluation.ranked_by
-        rows = [row for row in block.rows if name in row.numbers and not row.first.oracle]
-        if block.zero_shot != zero_shot or not rows:
-            continue
-        # The best first: notes and the brief table rely on it
-        rows.sort(key=lambda row: -row.numbers[name].mean)
-        tests = block.tests.tied()
-        cells = {row.label: row.numbers[name] for row in rows}
-        ranks = rank_systems({row.label: cells[row.label] for row in rows if row.ranked})
-        tied = frozenset(row.label for row in rows if (row.key, name) in tests)
-        one_seed = frozenset(row.label for row in rows if row.one_seed)
-        return MatrixColumn(dataset, name, rows[0].first, cells, ranks, tied, one_seed)
-    return None
-
-
-def rank_systems(cells: Mapping[str, Estimate]) -> dict[str, float]:
-    """Return label → rank, the highest mean first; equal means share their average rank."""
-    ranks = scipy.stats.rankdata([-cell.mean for cell in cells.values()])
-    return dict(zip(cells, ranks.tolist(), strict=True))
+    return matrices

@@ -1,6 +1,9 @@
-"""Which systems differ: `judge_differences` is the only function that decides it, for all tables, pages and sentences.
+"""Who is ahead: an `Outcome` for a pair of systems and for a block of a table. No other module compares numbers for it.
 
 PairDifferences that are tested together --judge_differences--> JudgedDifference: interval, p-value and outcome
+ComparableRows --decide--> BlockOutcome: the best row, the rows that it is ahead of, and those that nothing is shown of
+
+`views.outcomes` says them in sentences.
 
 The test is a paired t test over examples and, of several runs, seeds (`paired_effect`). P-values and intervals are
 corrected (Holm). A table tests every number against the best of its column, corrected over the rows of that column in
@@ -12,6 +15,7 @@ set of best systems, for the score that ranks, accounts for it.
 import math
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from enum import StrEnum
 from itertools import product
 from pathlib import Path
 from typing import Any, NamedTuple, TypeVar
@@ -31,9 +35,17 @@ METHOD = f"paired t test, Holm-corrected in each column, p ≥ {LEVEL}"  # of th
 _ROUGE_COLUMNS = [f"{kind}_{part}" for kind, part in product(comparability.ROUGE_HEADINGS, "prf")]
 _LEAST_EXAMPLES = 30  # for a set of best systems; with fewer, bootstrap errors are too small
 
-# Outcomes of a test. Nothing is decided about systems of which one was trained with a single seed.
-DISTINGUISHED, UNDISTINGUISHED = "distinguished", "not distinguished"
-SINGLE_SEED, FEW_EXAMPLES = "one seed: another may differ", "too few examples for a test"
+
+class Outcome(StrEnum):
+    """What is decided about two systems; the values are words of CSV files."""
+
+    AHEAD = "distinguished"  # the one with the higher mean
+    NOT_SHOWN = "not distinguished"
+    FEW_EXAMPLES = "too few examples"
+    SINGLE_SEED = "one seed"  # of a trained system: another may differ
+    NOT_LEARNED = "not learned"
+    NOT_COMPARABLE = "not comparable"  # an oracle, or scores of examples are missing
+
 
 _Key = TypeVar("_Key")
 
@@ -65,11 +77,9 @@ class JudgedDifference(NamedTuple):
     Attributes:
         mean: in the unit of the number.
         low, high: its interval, at the level at which Holm's method tests it. It contains 0 unless the two are
-            distinguished; for a single seed it is over the examples of that seed. NaN with too few examples for a test.
+            distinguished; for a single seed it is over the examples of that seed. NaN without a test.
         p: corrected p-value; None for a single seed.
         detectable: smallest difference that the corrected test detects with 80 % power; infinite if it detects none.
-        seeds: as in `PairDifference`.
-        outcome: `DISTINGUISHED`, `UNDISTINGUISHED`, `SINGLE_SEED` or `FEW_EXAMPLES`.
         p_alone: p-value without the correction; None for a single seed.
         confidence: of the interval, in percent; 95 for a difference that is tested alone.
     """
@@ -77,12 +87,15 @@ class JudgedDifference(NamedTuple):
     mean: float
     low: float
     high: float
-    p: float | None
-    detectable: float
-    seeds: int
-    outcome: str
+    outcome: Outcome
+    p: float | None = None
+    detectable: float = math.inf
     p_alone: float | None = None
     confidence: float = 95.0
+
+    def reversed(self) -> "JudgedDifference":
+        """Return the difference of the same two in the other direction."""
+        return self._replace(mean=-self.mean, low=-self.high, high=-self.low)
 
 
 def judge_differences(
@@ -103,10 +116,10 @@ def _judge_difference(
     strictest = LEVEL / num_tests  # the first level of Holm's method
     equal = effect.mean == 0 and effect.error == 0
     half = 0.0 if equal else effect.half_width(1 - correction.level)
-    outcome = DISTINGUISHED if correction.significant else UNDISTINGUISHED
+    outcome = Outcome.AHEAD if correction.significant else Outcome.NOT_SHOWN
     # The least p-value of `paired_effect`
     if not correction.significant and 2.0 ** (1 - pair.examples) >= strictest:
-        outcome = FEW_EXAMPLES
+        outcome = Outcome.FEW_EXAMPLES
         half = math.nan  # so the bounds are NaN, with their limits, too
     return JudgedDifference(
         mean=effect.mean,
@@ -114,8 +127,7 @@ def _judge_difference(
         high=min(effect.mean + half, pair.limit),
         p=None if pair.one_seed else correction.p,
         detectable=effect.detectable(strictest, POWER),
-        seeds=pair.seeds,
-        outcome=SINGLE_SEED if pair.one_seed else outcome,
+        outcome=Outcome.SINGLE_SEED if pair.one_seed else outcome,
         p_alone=None if pair.one_seed else effect.p_value(),
         confidence=100 * (1 - correction.level),
     )
@@ -127,26 +139,17 @@ class AgainstBest:
 
     Attributes:
         differences: (key of the row, number) → its difference from the best row of that number.
-        untested: rows without a test, because their scores.csv or that of the best row is missing.
         best_set: keys of the rows in the 95 % model confidence set of the score that ranks; empty if it is unknown.
     """
 
     differences: Mapping[tuple[str, str], JudgedDifference] = field(default_factory=dict)
-    untested: tuple[str, ...] = ()
     best_set: tuple[str, ...] = ()
-
-    def with_outcome(self, outcome: str) -> frozenset[tuple[str, str]]:
-        """Return the (key, number) pairs whose test has an outcome."""
-        return frozenset(
-            key for key, judged in self.differences.items() if judged.outcome == outcome
-        )
 
     def tied(self) -> frozenset[tuple[str, str]]:
         """Return the (key, number) pairs that are not distinguishable from the best."""
-        return self.with_outcome(UNDISTINGUISHED)
-
-
-UNTESTED = AgainstBest()
+        return frozenset(
+            key for key, judged in self.differences.items() if judged.outcome == Outcome.NOT_SHOWN
+        )
 
 
 def read_all_scores(
@@ -221,19 +224,16 @@ def against_best(
         comparability.numbers_shown([row.first for row in rows]) if names is None else list(names)
     )
     differences: dict[tuple[str, str], JudgedDifference] = {}
-    untested: dict[str, None] = {}
     for name, best in best_rows(ranked, names).items():
         pairs = {}
         for row in ranked:
             if name not in row.numbers or row.numbers[name].mean == best.numbers[name].mean:
                 continue
-            if (pair := seed_groups.compare_groups(row, best, name, scores)) is None:
-                untested[row.key] = None
-            else:
+            if pair := seed_groups.compare_groups(row, best, name, scores):
                 pairs[row.key, name] = pair
         # Corrected over the rows of this column alone
         differences |= judge_differences(pairs)
-    return AgainstBest(differences, tuple(untested), _best_set(ranked, scores))
+    return AgainstBest(differences, _best_set(ranked, scores))
 
 
 def _best_set(
@@ -256,6 +256,24 @@ def _best_set(
     return tuple(row.key for row, p in zip(ranked, p_values, strict=True) if p >= LEVEL)
 
 
+class BlockOutcome(NamedTuple):
+    """Who is ahead in a block, by the score that ranks.
+
+    Attributes:
+        best: the row with the highest score.
+        rival: the nearest of the rows that it is ahead of; if there are none, the farthest row.
+        difference: of `best` from `rival`, with what is decided about them.
+        behind: the rows that it is ahead of, the nearest first.
+        undecided: the other ranked rows: none of them is shown to be below it.
+    """
+
+    best: seed_groups.SeedGroup
+    rival: seed_groups.SeedGroup
+    difference: JudgedDifference
+    behind: tuple[seed_groups.SeedGroup, ...]
+    undecided: tuple[seed_groups.SeedGroup, ...]
+
+
 @dataclass(frozen=True)
 class ComparableRows:
     """Rows of a table that are comparable. Trained systems and checkpoints that were not trained are never together.
@@ -266,12 +284,65 @@ class ComparableRows:
     """
 
     rows: tuple[seed_groups.SeedGroup, ...]
-    tests: AgainstBest = UNTESTED
+    tests: AgainstBest = field(default_factory=AgainstBest)
 
     @property
     def zero_shot(self) -> bool:
         """True if rows are checkpoints that were not trained here."""
         return any(row.first.zero_shot for row in self.rows)
+
+    @property
+    def ranked_by(self) -> str:
+        """The score that ranks."""
+        return self.rows[0].first.evaluation.ranked_by
+
+    @property
+    def ranked(self) -> tuple[seed_groups.SeedGroup, ...]:
+        """The rows that have a place, best first."""
+        return tuple(row for row in self.rows if row.ranked and self.ranked_by in row.numbers)
+
+    def compare_with_best(self, row: seed_groups.SeedGroup) -> JudgedDifference:
+        """Return the difference of a row from the best one; its bounds are NaN without a test."""
+        if tested := self.tests.differences.get((row.key, self.ranked_by)):
+            return tested
+        if row not in self.ranked:
+            is_gated = row.learned.word in seed_groups.NEVER_RANKED
+            outcome = Outcome.NOT_LEARNED if is_gated else Outcome.NOT_COMPARABLE
+            return JudgedDifference(math.nan, math.nan, math.nan, outcome)
+        best = self.ranked[0]
+        mean = row.numbers[self.ranked_by].mean - best.numbers[self.ranked_by].mean
+        outcome = Outcome.NOT_COMPARABLE
+        if mean == 0:  # needs no test
+            is_single = row.one_seed or best.one_seed
+            outcome = Outcome.SINGLE_SEED if is_single else Outcome.NOT_SHOWN
+        return JudgedDifference(mean, math.nan, math.nan, outcome)
+
+    def decide(self) -> BlockOutcome | None:
+        """Decide who is ahead; None with fewer than two ranked rows."""
+        if not self.ranked[1:]:
+            return None
+        best, *rivals = self.ranked
+        behind = [row for row in rivals if self.compare_with_best(row).outcome == Outcome.AHEAD]
+        undecided = [row for row in rivals if row not in behind]
+        rival = behind[0] if behind else rivals[-1]
+        difference = self.compare_with_best(rival).reversed()
+        return BlockOutcome(best, rival, difference, tuple(behind), tuple(undecided))
+
+    def top_rows(self) -> set[str]:
+        """Return the keys of the rows that may be the best: the model confidence set, or the best row and its ties.
+
+        There are none if the test of any ranked row is missing, or decides nothing.
+        """
+        if self.tests.best_set:
+            return {*self.tests.best_set}
+        decided = self.decide()
+        if decided is None:
+            return {row.key for row in self.ranked if not row.one_seed}
+        outcomes = {self.compare_with_best(row).outcome for row in decided.undecided}
+        # Every rival needs a test: without one, nobody is called the best
+        if not outcomes <= {Outcome.NOT_SHOWN}:
+            return set()
+        return {row.key for row in (decided.best, *decided.undecided)}
 
     def records(self) -> list[RunRecord]:
         """Return the runs of all rows, also repeated ones: the best first, oracles last."""

@@ -1,7 +1,7 @@
 """`longsumbench compare`: compares finished runs on the same examples, pair by pair. Begin with `compare`.
 
     command line → ComparedRuns → the examples that all of them scored → Comparison: RunPairs with ComparisonRows
-    Comparison --compare_files.write_comparison--> comparison.csv, .md
+    Comparison --write_comparison--> comparison.csv, .md
 
 A difference is a run's score minus the baseline's on the same example. ROUGE and other shares are 0–100.
 """
@@ -10,8 +10,7 @@ import math
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
-from functools import cached_property
-from itertools import combinations
+from itertools import chain, combinations
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -21,35 +20,32 @@ from numpy.typing import NDArray
 from longsumbench.arguments import public_function
 from longsumbench.core import registry
 from longsumbench.errors import DataError, UnknownName, UsageError
-from longsumbench.formatting import describe_interval, format_count, format_interval, format_p
+from longsumbench.formatting import format_count, format_interval, format_p
 from longsumbench.leaderboards.comparability import ROUGE_HEADINGS, describe_difference, heading_of
+from longsumbench.leaderboards.learned import judge_learning
 from longsumbench.leaderboards.seed_groups import (
+    NEVER_RANKED,
     PairDifference,
     SeedGroup,
     compare_groups,
     unit_factor,
 )
 from longsumbench.leaderboards.significance import (
-    DISTINGUISHED,
-    FEW_EXAMPLES,
     LEVEL,
-    SINGLE_SEED,
-    UNDISTINGUISHED,
     JudgedDifference,
+    Outcome,
     judge_differences,
     read_scores_of_run,
 )
 from longsumbench.metrics.aggregate import ScoreTable, values_at
 from longsumbench.metrics.evaluate import DEFAULT_RANKING_SCORE, score_column
-from longsumbench.metrics.output_facts import OutputFacts, describe_outputs
 from longsumbench.runs.predictions import read_summaries
-from longsumbench.runs.record import (
-    RunRecord,
-    output_problems,
-    run_label,
-)
+from longsumbench.runs.record import SHORT_ID, RunRecord, run_label
 from longsumbench.runs.results import Results
-from longsumbench.views.tables import Block, Tied, terminal
+from longsumbench.views.figures import write_pictures
+from longsumbench.views.notes import warnings_on_outputs
+from longsumbench.views.outcomes import describe_pair
+from longsumbench.views.tables import Block, Tied, csv_text, markdown, terminal
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -63,10 +59,10 @@ _PAIR_COLUMNS = (
 )
 _PAIR_ALIGNMENT = "lrrrrrrrrrrrr"  # numbers are never broken into lines
 _DEFAULT_MEASURES = ("rouge1", "rouge2", DEFAULT_RANKING_SCORE)
+_CSV_DECIMALS = 6  # of numbers in the CSV
 
 
 @dataclass(frozen=True)
-# What is compared
 class ComparedRun:
     """A finished run with its scores and predictions.
 
@@ -84,12 +80,7 @@ class ComparedRun:
         """Model, variant, seed and id, short enough for a heading."""
         return run_label(self.record)
 
-    @cached_property
-    def outputs(self) -> OutputFacts:
-        """Statistics of all summaries together, from `describe_outputs`."""
-        return describe_outputs(list(self.predictions.values()))
-
-    def scores_of(self, measure: str, ids: Sequence[str]) -> NDArray[np.float64]:
+    def metric_scores(self, measure: str, ids: Sequence[str]) -> NDArray[np.float64]:
         """Return a measure of the examples `ids`: ROUGE's F and other shares 0–100, the rest in their units."""
         return values_at(self.scores, score_column(measure), ids) * unit_factor(
             self.record, measure
@@ -122,7 +113,7 @@ class ComparisonRow:
     higher: int
     lower: int
     equal: int
-    outcome: str
+    outcome: Outcome
 
 
 @dataclass(frozen=True)
@@ -170,7 +161,7 @@ class Comparison:
         return all(len(run.scores) == len(self.ids) for run in self.runs)
 
     def about(self) -> list[str]:
-        """Return lines about the examples, training, oracles, averaged checkpoints and outputs."""
+        """Return lines about the examples, training, oracles and outputs."""
         split, count = self.runs[0].record.key.split, format_count(len(self.ids), "example")
         lines = [f"{split} split, {count}."]
         if not self.all_examples:
@@ -179,25 +170,19 @@ class Comparison:
         trained = ", ".join(run.label for run in self.runs if run.record.trained)
         zero_shot = ", ".join(run.label for run in self.runs if run.record.zero_shot)
         oracles = ", ".join(run.label for run in self.runs if run.record.oracle)
-        averaged = ", ".join(run.label for run in self.runs if run.record.evaluation.checkpoints)
         if trained and zero_shot:
             lines.append(
                 f"Trained here: {trained}. Not trained here, perhaps on these texts: {zero_shot}."
             )
         if oracles:
             lines.append(f"Oracles, which saw the references or their lengths: {oracles}.")
-        if averaged:
-            means = "Scores are means of several checkpoints, summaries the best one's"
-            lines.append(f"{means}: {averaged}.")
-        lengths = [f"{run.label} {run.outputs.words:.0f}" for run in self.runs]
-        first = self.runs[0].record.evaluation.outputs
-        if first and first.reference_words:
-            lengths.append(f"the references {first.reference_words:.0f}")
-        lines.append(f"Mean length in words: {', '.join(lengths)}.")
+        lengths = []
         for run in self.runs:
-            if problems := output_problems(run.record, run.outputs):
-                lines.append(f"Warning, {run.label}: {'; '.join(problems)}.")
-        return lines
+            if outputs := run.record.evaluation.outputs:
+                lengths.append(f"{run.label} {outputs.words:.0f} / {outputs.reference_words:.0f}")
+        if lengths:
+            lines.append(f"Mean words of the outputs / the references: {', '.join(lengths)}.")
+        return lines + warnings_on_outputs([run.record for run in self.runs])
 
     def method(self) -> list[str]:
         """Return lines that explain the columns and how the scores were computed."""
@@ -248,70 +233,22 @@ class Comparison:
             rows += [{**identity, **asdict(row)} for row in pair.rows]
         return rows
 
-    def examples(self) -> "pd.DataFrame":
-        """Return one row per pair and example: scores and difference in the main measure, greatest gain first.
-
-        Scores are 0–100, or in the measure's unit. Examples to which the measure does not apply are left out.
-        """
-        import pandas as pd
-
-        tables = []
-        for pair in self.pairs:
-            measure = pair.main.measure
-            before = pair.baseline.scores_of(measure, self.ids)
-            after = pair.run.scores_of(measure, self.ids)
-            changes = pd.DataFrame(
-                {
-                    "baseline_run_id": pair.baseline.record.run_id,
-                    "run_id": pair.run.record.run_id,
-                    "measure": measure,
-                    "id": self.ids,
-                    "baseline_score": before,
-                    "score": after,
-                    "difference": after - before,
-                }
-            ).dropna(subset="difference")
-            # Stable: changes of the same size stay in the order of the ids
-            tables.append(changes.sort_values("difference", ascending=False, kind="stable"))
-        return pd.concat(tables, ignore_index=True)
-
 
 def _pair_block(pair: RunPair) -> Block:
-    few = ", ".join(heading_of(row.measure) for row in pair.rows if row.outcome == FEW_EXAMPLES)
-    notes = [f"Too few examples for a test: {few}."] if few else []
-    if pair.main.outcome == SINGLE_SEED:
-        notes.append(
-            "A trained system has one seed here: another may differ, so there is no verdict."
-        )
+    row = pair.main
+    difference = JudgedDifference(
+        row.difference, row.low, row.high, row.outcome, confidence=row.confidence
+    )
+    unit = pair.run.record.evaluation.units.get(row.measure, "points")
+    sentence = describe_pair(pair.run.label, pair.baseline.label, difference, row.measure, unit)
     return Block(
         pair.title,
-        (verdict(pair),),
+        (f"{sentence}.",),
         _PAIR_COLUMNS,
         _PAIR_ALIGNMENT,
         list(map(format_row, pair.rows)),
         optional=_OPTIONAL,
-        footnotes=tuple(notes),
         tied=f"the two are not distinguishable (p (Holm) ≥ {LEVEL})",
-    )
-
-
-def verdict(pair: RunPair) -> str:
-    """Return the sentence that says whether the two differ in the main measure."""
-    row, name = pair.main, heading_of(pair.main.measure)
-    unit = pair.run.record.evaluation.units.get(row.measure, "points")
-    interval = describe_interval(row.low, row.high, row.confidence, "+.2f")
-    measured = f"{name}: {row.difference:+.2f} {unit}{interval}"
-    if row.outcome == DISTINGUISHED:
-        way = "higher" if row.difference > 0 else "lower"
-        return f"{pair.run.label} scores {way} than {pair.baseline.label} by {measured}."
-    if row.outcome != UNDISTINGUISHED:
-        return f"No verdict on {pair.title} by {measured}: {row.outcome}."
-    examples = format_count(row.n, "example")
-    limit = f"with {examples}, a true difference below about {row.detectable:.2f} would often not be found"
-    if not math.isfinite(row.detectable):
-        limit = f"too few of the {examples} differ for the test to find any difference"
-    return (
-        f"{pair.run.label} and {pair.baseline.label} are not distinguished by {measured}; {limit}."
     )
 
 
@@ -322,7 +259,7 @@ def format_row(row: ComparisonRow) -> list[str]:
         heading_of(row.measure),
         f"{row.baseline_mean:.2f}",
         f"{row.mean:.2f}",
-        Tied(gap) if row.outcome == UNDISTINGUISHED else gap,
+        Tied(gap) if row.outcome == Outcome.NOT_SHOWN else gap,
         format_interval(row.low, row.high, "+.2f"),
         format_p(row.p),
         format_p(row.p_holm),
@@ -372,7 +309,14 @@ def compare(
     pairs = []
     compared = compare_measures(sides, ids, measures)
     for (baseline, run), rows in zip(sides, compared, strict=True):
-        pairs.append(compare_pair(baseline, run, rows))
+        if not rows:
+            raise UsageError(
+                f"no common example of {run.label} and {baseline.label} has these measures"
+            )
+        row_of = {row.measure: row for row in rows}
+        default = row_of.get(DEFAULT_RANKING_SCORE, rows[0])
+        main = row_of.get(baseline.record.evaluation.ranked_by, default)
+        pairs.append(RunPair(baseline, run, rows, main))
     return Comparison(opened, tuple(pairs), ids)
 
 
@@ -435,20 +379,27 @@ def _common_ids(runs: Sequence[ComparedRun], intersect: bool) -> tuple[str, ...]
 def compare_measures(
     sides: Sequence[tuple[ComparedRun, ComparedRun]], ids: Sequence[str], measures: Sequence[str]
 ) -> list[tuple[ComparisonRow, ...]]:
-    """Test pairs of a baseline and a run, all together, on the measures that apply to an example."""
+    """Test pairs of a baseline and a run, all together, on the measures that apply to an example.
+
+    Nothing is decided about a run that did not learn, as in tables.
+    """
+    by_run = {run.record.run_id: run.scores.select(ids) for run in chain.from_iterable(sides)}
+    rows = {run.record.run_id: SeedGroup((run.record,)) for run in chain.from_iterable(sides)}
+    learning = judge_learning(list(rows.values()), by_run)
     # First all differences, then one correction over all of them
     differences: dict[tuple[int, str], PairDifference] = {}
     for place, (baseline, run) in enumerate(sides):
-        by_run = {side.record.run_id: side.scores.select(ids) for side in (baseline, run)}
-        rows = SeedGroup((run.record,)), SeedGroup((baseline.record,))
+        pair = rows[run.record.run_id], rows[baseline.record.run_id]
         for measure in _choose_measures(measures, baseline, run):
-            difference = compare_groups(*rows, measure, by_run)
+            difference = compare_groups(*pair, measure, by_run)
             if difference is not None:
                 differences[place, measure] = difference
     tables: list[list[ComparisonRow]] = [[] for _ in sides]
     for (place, measure), judged in judge_differences(differences).items():
         baseline, run = sides[place]
-        scores = baseline.scores_of(measure, ids), run.scores_of(measure, ids)
+        if any(learning[side.record.run_id].word in NEVER_RANKED for side in sides[place]):
+            judged = judged._replace(outcome=Outcome.NOT_LEARNED)
+        scores = baseline.metric_scores(measure, ids), run.metric_scores(measure, ids)
         tables[place].append(_comparison_row(measure, *scores, judged))
     return [tuple(rows) for rows in tables]
 
@@ -508,15 +459,16 @@ def _comparison_row(
     )
 
 
-def compare_pair(
-    baseline: ComparedRun, run: ComparedRun, rows: tuple[ComparisonRow, ...]
-) -> RunPair:
-    """Build a pair; its main row is that of the score that ranks."""
-    if not rows:
-        raise UsageError(
-            f"no common example of {run.label} and {baseline.label} has these measures"
-        )
-    row_of = {row.measure: row for row in rows}
-    default = row_of.get(DEFAULT_RANKING_SCORE, rows[0])
-    main = row_of.get(baseline.record.evaluation.ranked_by, default)
-    return RunPair(baseline, run, rows, main)
+def comparison_folder(results: Results, runs: Sequence[ComparedRun]) -> Path:
+    """Return the default folder of a comparison; its name contains the runs' ids."""
+    return results.root / "comparisons" / "-".join(run.record.run_id[:SHORT_ID] for run in runs)
+
+
+def write_comparison(comparison: Comparison, folder: Path) -> list[Path]:
+    """Write a comparison as CSV, where a cell is empty if no difference is detectable, and as Markdown."""
+    csv = csv_text(comparison.rows(), decimals=_CSV_DECIMALS)
+    blocks = comparison.blocks()
+    if not comparison.all_examples:
+        blocks.append(Block("Examples compared", (", ".join(comparison.ids),), (), "", []))
+    text = markdown(comparison.title, blocks)
+    return write_pictures(folder, {"comparison.csv": csv, "comparison.md": text})

@@ -17,7 +17,7 @@ from longsumbench.files import (
     writable_folder,
     write_atomically,
 )
-from longsumbench.leaderboards.matrix import matrix_of_tables
+from longsumbench.leaderboards.matrix import build_matrices
 from longsumbench.leaderboards.table import Table, find_datasets, read_table
 from longsumbench.runs.results import Results
 from longsumbench.site.examples import write_examples
@@ -134,7 +134,7 @@ def _write_overview(site: Site, datasets: Sequence[ShownDataset]) -> None:
     datasets = sorted(datasets, key=lambda dataset: (-len(dataset.records), dataset.name))
     tables = {dataset.name: dataset.comparable for dataset in datasets}
     # Without any table there is no matrix, but sweeps and papers are shown
-    matrix = matrix_blocks(matrix_of_tables(tables), brief=True) if tables else []
+    matrix = matrix_blocks(build_matrices(tables), brief=True) if tables else []
     values = {"datasets": datasets, "matrix": matrix, "problems": problems}
     site.write_page(OverviewPage, "index.html", "Overview", **values)
 

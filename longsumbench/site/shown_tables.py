@@ -7,18 +7,13 @@ import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from longsumbench.formatting import describe_interval
-from longsumbench.leaderboards.comparability import heading_of, numbers_shown
+from longsumbench.leaderboards.comparability import numbers_shown
 from longsumbench.leaderboards.seed_groups import SeedGroup
-from longsumbench.leaderboards.significance import (
-    DISTINGUISHED,
-    UNDISTINGUISHED,
-    ComparableRows,
-)
+from longsumbench.leaderboards.significance import ComparableRows
 from longsumbench.metrics.aggregate import Estimate
-from longsumbench.runs.record import RunRecord
 from longsumbench.views.columns import columns_of
 from longsumbench.views.leaderboard import leaderboard_block
+from longsumbench.views.outcomes import describe_leader
 from longsumbench.views.tables import Block
 
 _MOST_METRICS = 12
@@ -30,10 +25,6 @@ _COLUMN_KINDS = {  # kind → its columns, besides the scores
     "system": ("parameters", "context", "released", "prompt", "steps"),
 }
 _FEWEST_MARKS = 2
-_OUTCOME_TEXTS = {  # outcomes whose own words are not enough
-    DISTINGUISHED: "the test tells them apart",
-    UNDISTINGUISHED: "the test does not tell them apart",
-}
 
 
 @dataclass(frozen=True)
@@ -69,7 +60,7 @@ class ShownBlock:
     Attributes:
         kinds: for each column, the kind by which readers choose it; empty for one that is always shown.
         score: place of the column with the ranking score.
-        leads: sentences on how far the best row is ahead of the next one, and of the best baseline.
+        lead: the sentence on who is ahead.
     """
 
     block: Block
@@ -77,12 +68,12 @@ class ShownBlock:
     rows: Sequence[ShownRow]
     ranked_by: str
     score: int
-    leads: Sequence[str]
+    lead: str
 
 
 def show_block(comparable: ComparableRows, table: Sequence[ComparableRows]) -> ShownBlock:
     """Return a block with all columns that a reader may choose."""
-    rows, ranked_by = comparable.rows, comparable.rows[0].first.evaluation.ranked_by
+    rows, ranked_by = comparable.rows, comparable.ranked_by
     # A reader switches kinds of columns on and off
     kind_of = dict.fromkeys(numbers_shown([row.first for row in rows]), "scores")
     others: list[str] = []
@@ -100,8 +91,10 @@ def show_block(comparable: ComparableRows, table: Sequence[ComparableRows]) -> S
     # Of columns with one heading, the first is shown; settings are the last
     name_of = {column.heading: name for name, column in reversed(columns.items())}
     names = [name_of.get(heading, "") for heading in block.columns]
-    best = rows_at_the_top(comparable)
-    differences = _differences_from_best(comparable)
+    best = comparable.top_rows()
+    differences = {}
+    for row in comparable.ranked:
+        differences[row.key] = Estimate(*comparable.compare_with_best(row)[:3])
     bars = _bars(differences)
     texts = {key: f"{number:.1f}".replace("-", "−") for key, number in differences.items()}
     shown_rows = []
@@ -110,8 +103,8 @@ def show_block(comparable: ComparableRows, table: Sequence[ComparableRows]) -> S
         settings = ", ".join(row.distinction)
         shown_rows.append(ShownRow(row, cells, settings, difference, bar, row.key in best))
     kinds = [kind_of.get(name, "") for name in names]
-    leads = _leads([row for row in shown_rows if row.interval], comparable, differences)
-    return ShownBlock(block, kinds, shown_rows, ranked_by, names.index(ranked_by), leads)
+    lead = describe_leader(comparable)
+    return ShownBlock(block, kinds, shown_rows, ranked_by, names.index(ranked_by), lead)
 
 
 def axis_ticks(low: float, high: float, marks: Sequence[float] = ()) -> list[float]:
@@ -129,42 +122,6 @@ def axis_ticks(low: float, high: float, marks: Sequence[float] = ()) -> list[flo
     return [round(place * step, 12) for place in places]
 
 
-def rows_at_the_top(comparable: ComparableRows) -> set[str]:
-    """Return the keys of the rows that may be the best: the model confidence set, or the best row and its ties.
-
-    There are none if the test of any ranked row is missing, or decides nothing.
-    """
-    tests = comparable.tests
-    if tests.best_set:
-        return {*tests.best_set}
-    ranked = [row for row in comparable.rows if row.ranked]
-    if not ranked or ranked[0].one_seed:
-        return set()
-    name = comparable.rows[0].first.evaluation.ranked_by
-    # Every rival needs a test: without one, nobody is called the best
-    top = {ranked[0].key}
-    for row in ranked[1:]:
-        if (row.key, name) in tests.tied():
-            top.add(row.key)
-        elif (row.key, name) not in tests.with_outcome(DISTINGUISHED):
-            return set()
-    return top
-
-
-def _differences_from_best(comparable: ComparableRows) -> dict[str, Estimate]:
-    """Return key of a ranked row → its difference from the best row, which is the first; NaN bounds without a test."""
-    name = comparable.rows[0].first.evaluation.ranked_by
-    ranked = [row for row in comparable.rows if row.ranked and name in row.numbers]
-    differences = {}
-    for row in ranked:
-        mean = row.numbers[name].mean - ranked[0].numbers[name].mean
-        judged = comparable.tests.differences.get((row.key, name))
-        differences[row.key] = (
-            Estimate(*judged[:3]) if judged else Estimate(mean, math.nan, math.nan)
-        )
-    return differences
-
-
 def _bars(differences: Mapping[str, Estimate]) -> dict[str, tuple[float, ...]]:
     """Return key of a row → low, mean and high of its difference, and 0, in percent of their common axis."""
     ends = {}
@@ -176,33 +133,3 @@ def _bars(differences: Mapping[str, Estimate]) -> dict[str, tuple[float, ...]]:
     for key, values in ends.items():
         bars[key] = tuple(round(100 * (value - start) / width, 1) for value in values)
     return bars
-
-
-def _leads(
-    ranked: Sequence[ShownRow],
-    comparable: ComparableRows,
-    differences: Mapping[str, Estimate],
-) -> list[str]:
-    """Return how far the best row is ahead of the next one and of the best baseline, and what the tests say."""
-    name = comparable.rows[0].first.evaluation.ranked_by
-    baselines = [row for row in ranked if _is_baseline(row.group.first)][:1]
-    rivals = [*ranked[1:2], *(row for row in baselines if row not in ranked[:2])]
-    sentences: list[str] = []
-    for row in rivals:
-        subject = "It" if sentences else ranked[0].label
-        rival = f"{row.label}, the best baseline" if row in baselines else row.label
-        mean, low, high = differences[row.group.key]
-        judged = comparable.tests.differences.get((row.group.key, name))
-        outcome, interval = "not tested", ""
-        if judged:
-            outcome = judged.outcome
-            interval = describe_interval(-high, -low, judged.confidence, ".1f")
-        lead = f"{subject} has {abs(mean):.1f} more {heading_of(name)} than {rival}"
-        lead += interval.replace("-", "−")
-        sentences.append(f"{lead}: {_OUTCOME_TEXTS.get(outcome, outcome)}.")
-    return sentences
-
-
-def _is_baseline(run: RunRecord) -> bool:
-    """Return True if nothing was trained here, and no summarizer was loaded or imported."""
-    return not (run.trained or run.imported or run.system.checkpoint)

@@ -34,8 +34,8 @@ from longsumbench.views.notes import (
     describe_intervals,
     describe_mark,
     join,
-    shorten_list,
 )
+from longsumbench.views.outcomes import shorten_list
 from longsumbench.views.series import (
     Panel,
     PanelRow,

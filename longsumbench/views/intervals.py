@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING, NamedTuple
 from longsumbench.metrics.aggregate import Estimate
 from longsumbench.views.figures import (
     COLOURS,
-    GREY,
     TEXT,
     WIDTH,
     add_title_and_notes,
@@ -31,7 +30,6 @@ class IntervalRow(NamedTuple):
     label: str
     number: Estimate
     model: str = ""
-    grey: bool = False
 
 
 @dataclass(frozen=True)
@@ -99,8 +97,6 @@ class IntervalFigure:
 def _draw_rows(plot: "Axes", rows: Sequence[IntervalRow]) -> None:
     for place, row in enumerate(rows):
         (style,) = system_styles([row.model])
-        if row.grey:
-            style["color"] = GREY
         ends = [row.number.low, row.number.high]
         plot.plot(ends, [place, place], color=style["color"], linewidth=2.2, alpha=0.7)
         plot.plot([row.number.mean], [place], **style)

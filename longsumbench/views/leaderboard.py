@@ -32,7 +32,7 @@ from longsumbench.views.fact_columns import Column, has_system_facts
 from longsumbench.views.figures import draw_figure
 from longsumbench.views.intervals import IntervalFigure, IntervalPanel, IntervalRow
 from longsumbench.views.ledger import ledger_block
-from longsumbench.views.notes import describe_imported, describe_untrained, footnotes, runs_of
+from longsumbench.views.notes import describe_untrained, footnotes, runs_of
 from longsumbench.views.published import published_blocks
 from longsumbench.views.recall import (
     SURVIVAL_PANELS,
@@ -89,7 +89,6 @@ def leaderboard_block(
         notes=(untrained,) if untrained else (),
         optional=tuple(column.heading for column in optional),
         footnotes=footnotes(comparable, names, part),
-        brief=describe_imported(comparable),
         private=_describe_texts(comparable, table),
     )
 

@@ -1,12 +1,13 @@
 """The table of systems × datasets, and its files. Begin with `update_matrix`."""
 
 import math
+from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
 
 from longsumbench.formatting import format_count
 from longsumbench.leaderboards.comparability import heading_of
-from longsumbench.leaderboards.matrix import Matrix, MatrixColumn, read_matrix
+from longsumbench.leaderboards.matrix import Matrix, MatrixColumn, read_matrices
 from longsumbench.leaderboards.significance import METHOD
 from longsumbench.runs.results import Results
 from longsumbench.views import tables
@@ -15,24 +16,25 @@ from longsumbench.views.tables import Block, Stressed, Tied, csv_text, with_boun
 MATRIX_HEADING = "Systems × datasets"
 
 
-def matrix_blocks(matrix: Matrix, brief: bool = False) -> list[Block]:
-    """Return the tables of a matrix: of trained systems, and of checkpoints that were not trained here.
+def matrix_blocks(matrices: Sequence[Matrix], brief: bool = False) -> list[Block]:
+    """Return the tables of matrices: of trained systems, and of checkpoints that were not trained here.
 
     Arguments as in `matrix_block`.
     """
-    blocks = [matrix_block(matrix, brief)] if matrix.columns else []
-    if matrix.untrained is not None:
-        block = matrix_block(matrix.untrained, brief)
-        earlier = set().union(*(table.footnotes for table in blocks))
-        untrained = replace(
-            block,
-            heading="systems that were not trained here",
-            notes=(
-                "Checkpoints as they are, and the baselines. Their training texts may include these.",
-            ),
-            footnotes=tuple(line for line in block.footnotes if line not in earlier),
-        )
-        blocks.append(untrained)
+    blocks: list[Block] = []
+    for matrix in matrices:
+        block = matrix_block(matrix, brief)
+        if matrix.zero_shot:
+            earlier = set().union(*(table.footnotes for table in blocks))
+            block = replace(
+                block,
+                heading="systems that were not trained here",
+                notes=(
+                    "Checkpoints as they are, and the baselines. Their training texts may include these.",
+                ),
+                footnotes=tuple(line for line in block.footnotes if line not in earlier),
+            )
+        blocks.append(block)
     return blocks
 
 
@@ -45,8 +47,8 @@ def matrix_block(matrix: Matrix, brief: bool = False) -> Block:
     systems = matrix.systems
     if brief and any(matrix.count(system) > 1 for system in systems):
         # Cells and ranks are sorted: their first one is the best
-        best = [next(iter(column.ranks or column.cells)) for column in matrix.columns]
-        systems = tuple(name for name in systems if matrix.count(name) > 1 or name in best)
+        best = [next(iter(column.ranks or column.rows)) for column in matrix.columns]
+        systems = [name for name in systems if matrix.count(name) > 1 or name in best]
     rows = []
     for system in systems:
         rank = matrix.mean_rank(system)
@@ -56,7 +58,7 @@ def matrix_block(matrix: Matrix, brief: bool = False) -> Block:
     headings = {}
     for column in matrix.columns:
         name = column.dataset.replace("_", "_\n")
-        headings[f"{name}\n{heading_of(column.number)}"] = len(column.cells)
+        headings[f"{name}\n{heading_of(column.number)}"] = len(column.rows)
     notes = _matrix_notes(matrix)
     if len(systems) < len(matrix.systems):
         left_out = len(matrix.systems) - len(systems)
@@ -74,30 +76,31 @@ def matrix_block(matrix: Matrix, brief: bool = False) -> Block:
 
 
 def _matrix_cell(column: MatrixColumn, system: str) -> str:
-    if system not in column.cells:
+    row = column.rows.get(system)
+    if row is None:
         return ""
-    text = f"{column.cells[system]:.1f}"
+    text = f"{row.numbers[column.number]:.1f}"
     if system not in column.ranks:
         return f"({text})"
     is_best = column.ranks[system] == min(column.ranks.values()) and len(column.ranks) > 1
     # As in the dataset's own table, one seed is never called the best
-    if is_best and system not in column.one_seed:
+    if is_best and not row.one_seed:
         return Stressed(text)
-    return Tied(text) if system in column.tied else text
+    return Tied(text) if (row.key, column.number) in column.block.tests.tied() else text
 
 
 def _matrix_notes(matrix: Matrix) -> list[str]:
     texts = []
     for column in matrix.columns:
-        evaluation = column.first.evaluation
-        examples = format_count(evaluation.n, "example")
-        texts.append(f"{column.dataset}: {column.first.key.split} split, {examples}")
+        run = column.block.rows[0].first
+        examples = format_count(run.evaluation.n, "example")
+        texts.append(f"{column.dataset}: {run.key.split} split, {examples}")
     notes = [
         f"Means over seeds (0–100) ± half their 95 % interval. Each dataset has the first block of its leaderboard "
         f"({'; '.join(texts)}).",
         "Mean rank: over the datasets that a system has; equal means share their average rank.",
     ]
-    if any(len(column.ranks) < len(column.cells) for column in matrix.columns):
+    if any(len(column.ranks) < len(column.rows) for column in matrix.columns):
         notes.append("In parentheses: systems that are not ranked on the dataset.")
     num_cells = len(matrix.systems) * len(matrix.columns)
     if empty := num_cells - sum(map(matrix.count, matrix.systems)):
@@ -110,15 +113,17 @@ def _matrix_notes(matrix: Matrix) -> list[str]:
     return notes
 
 
-def matrix_csv(matrix: Matrix) -> str:
+def matrix_csv(matrices: Sequence[Matrix]) -> str:
     """Return a row for each system: of each dataset the number, its interval and rank; empty where it has no run.
 
     If there are checkpoints that were not trained here, the column `block` says in which of the two tables a row is.
     """
-    if matrix.untrained is None:
-        return csv_text(_csv_rows(matrix))
-    rows = [{**row, "block": "trained here"} for row in _csv_rows(matrix)]
-    rows += [{**row, "block": "not trained here"} for row in _csv_rows(matrix.untrained)]
+    rows = []
+    for matrix in matrices:
+        for row in _csv_rows(matrix):
+            if any(entry.zero_shot for entry in matrices):
+                row["block"] = "not trained here" if matrix.zero_shot else "trained here"
+            rows.append(row)
     return csv_text(rows)
 
 
@@ -129,26 +134,28 @@ def _csv_rows(matrix: Matrix) -> list[dict[str, Any]]:
         row: dict[str, Any] = {"system": system, "mean_rank": rank}
         row["datasets"] = matrix.count(system)
         for column in matrix.columns:
-            row |= with_bounds(f"{column.dataset}_{column.number}", column.cells.get(system))
+            entry = column.rows.get(system)
+            number = None if entry is None else entry.numbers[column.number]
+            row |= with_bounds(f"{column.dataset}_{column.number}", number)
             row[f"{column.dataset}_rank"] = column.ranks.get(system)
         rows.append(row)
     return rows
 
 
-def update_matrix(results: Results, number: str | None = None) -> Matrix:
-    """Write `leaderboard/matrix.csv`, `.md` and `.tex`; return the matrix. `number` as in `read_matrix`.
+def update_matrix(results: Results, number: str | None = None) -> list[Matrix]:
+    """Write `leaderboard/matrix.csv`, `.md` and `.tex`; return the matrices. `number` as in `read_matrices`.
 
     Raises:
         UsageError: there are no finished runs, or none has the number.
     """
     with results.leaderboard_lock("matrix"):
-        matrix = read_matrix(results, number)
-        blocks = matrix_blocks(matrix)
+        matrices = read_matrices(results, number)
+        blocks = matrix_blocks(matrices)
         results.write_leaderboard(
             {
-                "matrix.csv": matrix_csv(matrix),
+                "matrix.csv": matrix_csv(matrices),
                 "matrix.md": tables.markdown(MATRIX_HEADING, blocks),
                 "matrix.tex": tables.latex(MATRIX_HEADING, blocks),
             }
         )
-    return matrix
+    return matrices

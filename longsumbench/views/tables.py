@@ -151,7 +151,6 @@ class Block:
     optional: tuple[str, ...] = ()
     tied: str = "not distinguishable from it"  # the meaning of `TIED`
     footnotes: tuple[str, ...] = ()  # lines below the rows
-    brief: str = ""  # the terminal's line instead of these
     private: str = ""  # a part of the heading that a caption lacks
 
     def legend(self, best: str) -> str:
@@ -209,8 +208,7 @@ def terminal_block(block: Block) -> str:
     missing = f"Left out at {width} columns: {', '.join(left_out)}." if left_out else ""
     parts = [*map(wrap_text, (block.heading, *block.notes))]
     parts.append(_draw_text(fitted) if fitted.rows else "")
-    footnotes = [block.brief] if block.brief else block.footnotes
-    parts += map(wrap_text, (fitted.legend("*"), missing, *footnotes))
+    parts += map(wrap_text, (fitted.legend("*"), missing, *block.footnotes))
     return "\n".join(part for part in parts if part)
 
 

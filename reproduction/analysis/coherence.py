@@ -17,7 +17,7 @@ from longsumbench.errors import DataError, UsageError
 from longsumbench.files import digest
 from longsumbench.formatting import format_count, format_p
 from longsumbench.leaderboards.seed_groups import compare_examples, seed_matters
-from longsumbench.leaderboards.significance import LEVEL, UNDISTINGUISHED, judge_differences
+from longsumbench.leaderboards.significance import LEVEL, Outcome, judge_differences
 from longsumbench.metrics.aggregate import estimate_mean
 from longsumbench.runs.results import Results
 from longsumbench.sentences import split_summary
@@ -128,7 +128,7 @@ class CoherenceFound(AnalysisResult):
             mean = f"{row['coherence']:.2f}" if row["n"] else "none"
             counts = f"{row['n']:,}", f"{row['one_sentence_or_none']:,}"
             gap = f"{row['difference']:+.2f}" if np.isfinite(row["difference"]) else ""
-            if row["outcome"] == UNDISTINGUISHED:
+            if row["outcome"] == Outcome.NOT_SHOWN:
                 gap = Tied(gap)
             p = format_p(row["p_holm"]) if np.isfinite(row["p_holm"]) else ""
             rows.append([row["label"], mean, interval, *counts, gap, p])

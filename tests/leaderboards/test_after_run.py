@@ -1,19 +1,21 @@
-"""The screen after `longsumbench run`: short, with the runs just done, whatever else the results folder has."""
+"""The last screen of a command: 24 lines with the runs just done, whatever else the results folder has."""
 
 from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
 import pytest
-from support.run_records import TRAINED, measured, record
+from support.run_records import TRAINED, record
 
+from longsumbench.core import Truncation
 from longsumbench.leaderboards.table import read_table
 from longsumbench.metrics.output_facts import OutputFacts
-from longsumbench.runs.record import RunRecord
+from longsumbench.runs.record import RunRecord, StepSeconds
 from longsumbench.runs.results import Results
-from longsumbench.views.after_run import UpdatedTable, describe_runs
+from longsumbench.views.after_run import MOST_LINES, UpdatedTable, describe_runs
 
 Describe = Callable[[Sequence[RunRecord], Sequence[RunRecord]], list[str]]
+LONG = ",".join(f"setting_number_{number}={number}" for number in range(9))
 
 
 @pytest.fixture
@@ -26,35 +28,46 @@ def describe(here: Path, monkeypatch: pytest.MonkeyPatch) -> Describe:
         for run in (*others, *done):
             run.write(results.run_folder(run))
         names = sorted({run.key.dataset for run in done})
-        text = describe_runs(
-            [UpdatedTable(read_table(results, name), results) for name in names], done
-        )
-        assert max(map(len, text.splitlines())) <= 80
-        return text.splitlines()
+        tables = [UpdatedTable(read_table(results, name), results) for name in names]
+        lines = describe_runs(tables, done).splitlines()
+        assert max(map(len, lines)) <= 80
+        assert len(lines) <= MOST_LINES
+        return lines
 
     return lines
 
 
 def seal(f: float, number: int = 0, **changes: object) -> RunRecord:
     """A trained run with other settings than the runs of other numbers."""
-    made = {
+    defaults = {
         "run_id": f"{number:04d}seal{f:04.0f}",
         "variant": f"segment_length={number}",
         "fit": TRAINED,
     }
-    return record("seal", f, config={"model": {"segment_length": number}}, **{**made, **changes})
+    return record(
+        "seal", f, config={"model": {"segment_length": number}}, **{**defaults, **changes}
+    )
 
 
 def test_a_short_screen(describe: Describe) -> None:
-    """The run's row is between its neighbours, with the best row above; then comparable systems, files, commands."""
+    """The run's row is between its neighbours, with the best row above; then who is ahead, its place, commands."""
     others = [seal(30 - number, number) for number in range(1, 12)]
-    lines = describe([*others, record("lead", 20)], [seal(24.5)])
-    assert lines[:2] == ["arxiv, test split, 20 examples", "Done: seal segment_length=0 (0000seal)"]
-    places = [line.replace("→", " ").split()[0] for line in lines[5:10]]
+    work = {
+        "timings": StepSeconds(total=130.2),
+        "source": Truncation(312_000, 9),
+    }
+    lines = describe([*others, record("lead", 20)], [seal(24.5, **work)])
+    assert " ".join(lines[:2]) == (
+        "arxiv, test split, 20 examples. Done: seal segment_length=0 (0000seal), 20 texts, 312,000 tokens, 2 min 10 s"
+    )
+    places = [line.replace("→", " ").split()[0] for line in lines[4:9]]
     assert places == ["1", "⋮", "5", "6", "7"]
-    assert [line for line in lines if line.startswith("→")] == [lines[8]]
-    assert lines[-5:] == [
-        "Same texts, split, examples and scoring: 13 rows (13 runs).",
+    assert [line for line in lines if line.startswith("→ ")] == [lines[7]]
+    assert "oracle" not in " ".join(lines)
+    text = " ".join(lines)
+    assert "Nothing is shown: seal segment_length=1 is 10.00 points" in text
+    assert "seal segment_length=0: place 6 of 13, 4.50 below seal segment_length=1 (" in text
+    assert lines[-4:] == [
         "Table: results/leaderboard/arxiv.md, .csv, .tex",
         "Next: longsumbench leaderboard arxiv  # the whole table",
         "      longsumbench compare 0001seal 0000seal  # do these two differ?",
@@ -62,91 +75,49 @@ def test_a_short_screen(describe: Describe) -> None:
     ]
 
 
-def test_words_of_the_table_are_explained(describe: Describe) -> None:
-    """The legend has the marks and words that the table shows, and no other: "oracle" only next to an oracle."""
-    text = " ".join(describe([record("lead", 20)], [seal(24.5)]))
-    meanings = "→: a run of this command; R-Lsum: ROUGE-Lsum, 0–100; ±: half the 95 % interval"
-    legend = f"Legend: {meanings} (of one seed: over examples only)."
-    assert legend in text
-    assert "oracle: copies the sentences" in " ".join(
-        describe([], [record("oracle", 40, oracle=True)])
-    )
+def test_other_blocks_are_named(describe: Describe) -> None:
+    """What may not be compared is named by what distinguishes it."""
+    others = [seal(40, 1, n=7, examples="e2"), seal(50, 9, signature="rouge:x|n:20|v:1")]
+    text = " ".join(describe(others, [seal(30, 0), record("lead", 20)]))
+    reasons = "rouge:x instead of rouge:rouge_score-0.1.2, v:1 instead of n:20; other examples (7"
+    assert f"Other runs may not be compared with these: {reasons}" in text
+    assert text.count("→") == 3  # two rows and the legend
 
 
-def test_runs_in_other_blocks_are_counted(describe: Describe) -> None:
-    """What may not be compared is counted, with the reason."""
-    others = [seal(40, number, n=7, examples="e2") for number in range(1, 4)]
-    lines = describe(
-        [*others, seal(50, 9, signature="rouge:x|n:20|v:1")], [seal(30, 0), record("lead", 20)]
-    )
-    text = " ".join(lines)
-    assert (
-        "In other blocks: 4 runs (3 with other examples (7 instead of 20); 1 with rouge:x instead of"
-        in text
-    )
-    assert sum(line.startswith("→") for line in lines) == 2
-
-
-def test_a_sweep_is_described_shortly(describe: Describe) -> None:
-    """Of many points the best ones are shown; long settings are cut, and all lines fit."""
-    variant = ",".join(f"setting_number_{number}={number}" for number in range(9))
+def test_long_names_fit(describe: Describe) -> None:
+    """Datasets, systems, settings and warnings without end are cut; the table and the commands stay."""
+    alike: dict[str, Any] = {"outputs": OutputFacts(20, 20, 3, 0), "dataset": "d" * 60}
     points = [
-        seal(30 + number, number, variant=f"x={number},{variant}", seed=number)
+        seal(30 + number, number, variant=f"x={number},{LONG}", seed=number, **alike)
         for number in range(12)
     ]
-    lines = describe([record(f"system{number}", 20 + number) for number in range(30)], points)
-    assert len(lines) <= 25
-    assert lines[1].startswith("Done: 12 runs, seal x=0")
+    others = [
+        record(f"a_system_of_many_words_{number}", 20 + number, dataset="d" * 60)
+        for number in range(30)
+    ]
+    lines = describe(others, points)
+    assert "Done: 12 runs" in " ".join(lines[:2])
+    assert sum(line.strip().startswith("→ ") for line in lines) == 2
+    assert any(line.startswith("Next: ") for line in lines)
+    assert any(line.endswith(" …") for line in lines)
 
 
 def test_warnings_on_outputs(describe: Describe) -> None:
-    """The screen warns of what is wrong with the outputs of the runs just done, also in lines of many datasets."""
+    """The screen warns of what is wrong with the outputs of the runs just done, and of no others."""
     alike: dict[str, Any] = {"outputs": OutputFacts(20, 20, 3, 0), "outputs_cut": 19}
     other = record("other", 25, outputs=OutputFacts(20, 20, 2, 0))
+    text = " ".join(describe([other], [seal(30, **alike)]))
     warning = (
         "nearly identical outputs, 3 of 20 distinct; 19 of 20 outputs stopped at the length limit."
     )
-    text = " ".join(describe([other], [seal(30, **alike)]))
     assert f"Warning, seal 0000seal: {warning}" in text
     assert "Warning, other" not in text
-    lines = describe(
-        [], [seal(30 + number, number, dataset=f"corpus{number}", **alike) for number in range(4)]
-    )
-    assert [line.partition(":")[0] for line in lines if "arning" in line] == [
-        "Warning, seal 0000seal",
-        "Warning, seal 0001seal",
-        "Such warnings for 2 more runs (outputs_* in the CSV).",
-    ]
 
 
-def test_two_datasets_have_a_table_each(describe: Describe) -> None:
-    """Both tables are shown, and the commands once."""
-    means = {"fact_recall": 90.0, "fact_recall_single": 90.0, "fact_recall_chance": 4.2}
-    probe = [
-        record(
-            name,
-            30,
-            dataset="probe",
-            measures=measured({key: value - less for key, value in means.items()}),
-        )
-        for name, less in (("seal", 0.0), ("ea", 50.0))
-    ]
-    lines = describe([record("lead", 31, dataset="aclsum")], [*probe, seal(30, dataset="aclsum")])
-    assert len(lines) <= 40
-    assert [line for line in lines if "test split" in line] == [
-        "aclsum, test split, 20 examples",
-        "probe, test split, 20 examples",
-    ]
-    (first_command,) = [line for line in lines if line.startswith("Next")]
-    assert first_command == "Next: longsumbench leaderboard aclsum  # the whole table"
-
-
-def test_several_datasets_take_a_line_each(describe: Describe) -> None:
-    """A sweep over datasets has a line for each: its best run, its score and its place."""
+def test_other_datasets_take_a_line_each(describe: Describe) -> None:
+    """After the first dataset's table, each has its best run, its score and its place, while there is room."""
     runs = [seal(30 + number, dataset=f"corpus{number}") for number in range(30)]
     others = [record("lead", 31, dataset=run.key.dataset) for run in runs]
-    lines = describe(others, runs)
-    assert len(lines) <= 25
-    assert lines[0] == "30 runs on 30 datasets. The best of them:"
-    assert lines[1] == "corpus0: seal segment_length=0, R-Lsum 30.0 ±0.8, place 2 of 2"
-    assert lines[-2:] == ["… and 8 more datasets.", "Next: longsumbench leaderboard DATASET"]
+    text = " ".join(describe(others, runs))
+    assert "corpus1: seal segment_length=0, R-Lsum 31.0 ±0.8, place 2 of 2" in text
+    assert "corpus29:" not in text

@@ -2,29 +2,28 @@
 
 import csv
 import io
-from dataclasses import replace
 from pathlib import Path
 
 import pytest
 from support.run_records import TRAINED, measured, record
 
-from longsumbench.cli.main import main
 from longsumbench.errors import UsageError
-from longsumbench.leaderboards.matrix import (
-    Matrix,
-    MatrixColumn,
-    matrix_of,
-    rank_systems,
-    read_matrix,
-)
+from longsumbench.leaderboards.matrix import Matrix, MatrixColumn, read_matrices
+from longsumbench.leaderboards.seed_groups import NOT_LEARNED, Learned, SeedGroup
+from longsumbench.leaderboards.significance import ComparableRows
 from longsumbench.metrics.aggregate import Estimate
 from longsumbench.runs.results import Results
 from longsumbench.views.matrix import matrix_block, matrix_blocks, update_matrix
 
 
-def column(dataset: str, **means: float) -> MatrixColumn:
-    cells = {label: Estimate(mean, mean - 1, mean + 1) for label, mean in means.items()}
-    return MatrixColumn(dataset, "rougeLsum", record("lead", 9), cells, rank_systems(cells))
+def column(dataset: str, unlearned: str = "", **means: float) -> MatrixColumn:
+    """Rows with these means, each ±1; one of them did not learn."""
+    rows = []
+    for label, mean in means.items():
+        learned = Learned(NOT_LEARNED if label == unlearned else "")
+        numbers = {"rougeLsum": Estimate(mean, mean - 1, mean + 1)}
+        rows.append(SeedGroup((record(label, 9),), numbers=numbers, learned=learned))
+    return MatrixColumn(dataset, "rougeLsum", ComparableRows(tuple(rows)))
 
 
 THREE = (
@@ -40,7 +39,7 @@ def notes(matrix: Matrix) -> str:
 
 def test_ranks_by_hand() -> None:
     """The highest is first; equal means share their average rank; a system's mean is over its datasets."""
-    matrix = matrix_of([*THREE, column("d", lead=5, trunc=7)])
+    matrix = Matrix((*THREE, column("d", lead=5, trunc=7)))
     assert THREE[0].ranks == {"lead": 3, "ea": 1.5, "seal": 1.5}
     assert [
         (system, matrix.mean_rank(system), matrix.count(system)) for system in matrix.systems
@@ -76,54 +75,28 @@ def write_runs(root: Path) -> None:
 def test_only_comparable_runs_are_in_a_column(tmp_path: Path) -> None:
     """Of each dataset the first block; other runs leave an empty cell, which is counted."""
     write_runs(tmp_path)
-    matrix = read_matrix(Results(tmp_path))
-    assert [(one.dataset, list(one.cells)) for one in matrix.columns] == [
+    (matrix,) = read_matrices(Results(tmp_path))
+    assert [(one.dataset, list(one.rows)) for one in matrix.columns] == [
         ("arxiv", ["lead", "ea", "seal"]),
         ("pubmed", ["ea", "lead", "seal"]),
         ("qmsum", ["ea", "lead"]),
     ]
     assert "1 of 9 cells are empty" in notes(matrix)
-    of_facts = read_matrix(Results(tmp_path), "facts")
+    (of_facts,) = read_matrices(Results(tmp_path), "facts")
     assert (len(of_facts.columns), of_facts.without) == (2, ("qmsum",))
     assert "No run has the number on qmsum." in notes(of_facts)
     with pytest.raises(
         UsageError, match=r"no finished run has a number 'fact' \(did you mean 'facts'\?\)"
     ):
-        read_matrix(Results(tmp_path), "fact")
+        read_matrices(Results(tmp_path), "fact")
 
 
 def test_the_best_system_of_each_dataset_is_shown() -> None:
     """The terminal leaves out systems with one dataset, but never the best of a dataset that learned."""
-    single = column("d", lexrank=40, lead=5, trunc=4, grey=99)
-    matrix = matrix_of(
-        [
-            *THREE,
-            replace(single, ranks={key: r for key, r in single.ranks.items() if key != "grey"}),
-        ]
-    )
-    block = matrix_block(matrix, brief=True)
+    single = column("d", "grey", lexrank=40, lead=5, trunc=4, grey=99)
+    block = matrix_block(Matrix((*THREE, single)), brief=True)
     assert [row[0] for row in block.rows] == ["lead", "seal", "ea", "lexrank"]
     assert "Other systems with one dataset, only in leaderboard/matrix.md: 2." in block.footnotes
-
-
-def test_the_matrix_is_written_in_three_formats(tmp_path: Path) -> None:
-    """The table is written as CSV, Markdown and LaTeX."""
-    write_runs(tmp_path)
-    folder = tmp_path / "leaderboard"
-    update_matrix(Results(tmp_path), "facts")
-    assert "| ea" in (folder / "matrix.md").read_text()
-    rows = list(csv.DictReader(io.StringIO((folder / "matrix.csv").read_text())))
-    assert [(row["system"], row["mean_rank"], row["datasets"]) for row in rows] == [
-        ("ea", "1.5", "2"),
-        ("lead", "1.5", "2"),
-        ("seal", "3.0", "2"),
-    ]
-    assert (rows[1]["arxiv_facts"], rows[1]["arxiv_facts_lo"], rows[1]["arxiv_rank"]) == (
-        "30.0",
-        "28.0",
-        "1.0",
-    )
-    assert (folder / "matrix.tex").exists()
 
 
 def test_checkpoints_as_they_are_have_their_own_table(tmp_path: Path) -> None:
@@ -136,8 +109,10 @@ def test_checkpoints_as_they_are_have_their_own_table(tmp_path: Path) -> None:
     ]
     for run in runs:
         run.write(Results(tmp_path).run_folder(run))
-    matrix = update_matrix(Results(tmp_path))
-    trained, untrained = matrix_blocks(matrix)
+    matrices = update_matrix(Results(tmp_path))
+    assert (tmp_path / "leaderboard" / "matrix.tex").exists()
+    assert "| lead" in (tmp_path / "leaderboard" / "matrix.md").read_text()
+    trained, untrained = matrix_blocks(matrices)
     assert [row[0] for row in trained.rows] == ["lead", "seal"]
     assert [row[0] for row in untrained.rows] == ["seq2seq", "lead"]
     assert untrained.heading == "systems that were not trained here"
@@ -151,20 +126,9 @@ def test_checkpoints_as_they_are_have_their_own_table(tmp_path: Path) -> None:
     ]
 
 
-def test_the_command_prints_the_matrix(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    """It prints the table; a dataset next to --matrix is one line."""
-    write_runs(tmp_path)
-    main(["leaderboard", "--matrix", "facts", "--results-dir", str(tmp_path)])
-    printed = capsys.readouterr().out
-    assert "*30.0 ±1.5" in printed
-    assert main(["leaderboard", "arxiv", "--matrix", "--results-dir", str(tmp_path)]) == 2
-    assert "leave out DATASET" in capsys.readouterr().err
-
-
 def test_systems_that_did_not_learn_have_no_rank() -> None:
     """Their numbers are in parentheses, and they change no rank; who learned nowhere has no mean rank."""
-    learned = {label: cell for label, cell in THREE[0].cells.items() if label != "ea"}
-    matrix = matrix_of([replace(THREE[0], ranks=rank_systems(learned))])
+    matrix = Matrix((column("a", "ea", lead=30, ea=40, seal=40),))
     block = matrix_block(matrix)
     assert [row[:3] for row in block.rows] == [
         ["seal", "40.0 ±1.0", "1.0"],
@@ -172,4 +136,4 @@ def test_systems_that_did_not_learn_have_no_rank() -> None:
         ["ea", "(40.0 ±1.0)", ""],
     ]
     assert "systems that are not ranked" in notes(matrix)
-    assert "not ranked" not in notes(matrix_of(THREE))
+    assert "not ranked" not in notes(Matrix(THREE))

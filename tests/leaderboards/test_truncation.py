@@ -5,7 +5,6 @@ from pathlib import Path
 from typing import Any
 
 import pandas as pd
-from support.commands import Command
 from support.run_records import TRAINED, record
 
 from longsumbench.core import Cut, Truncation
@@ -41,8 +40,8 @@ def test_worked_ledger() -> None:
     assert silent[2:5] == ["–", "–", "–"]
 
 
-def test_the_table_has_it(tmp_path: Path, run_command: Command) -> None:
-    """The CSV has a column a cause, the Markdown a table before the published numbers, --ledger prints that alone."""
+def test_the_table_has_it(tmp_path: Path) -> None:
+    """The CSV has a column a cause, the Markdown a table before the published numbers."""
     for run in (CUT, IN_WORDS):
         run.write(Results(tmp_path).run_folder(run))
     update_table(Results(tmp_path), "arxiv")
@@ -52,6 +51,3 @@ def test_the_table_has_it(tmp_path: Path, run_command: Command) -> None:
     assert table.loc["lead", causes].fillna(0).tolist() == [0, 80, 0]
     text = (tmp_path / "leaderboard" / "arxiv.md").read_text()
     assert 0 < text.index("## What was not read") < text.index("## Published numbers")
-    printed = run_command(0, "leaderboard", "arxiv", "--ledger", "--results-dir", tmp_path).out
-    assert "input_length 75.0" in printed
-    assert "R-Lsum" not in printed

@@ -168,16 +168,14 @@ def test_a_run_has_the_same_numbers_everywhere(results: Results, tmp_path: Path)
     )
     texts = [example(name, *SOURCE, reference="No - it isn't.") for name in scores]
     one = write_run(results, "alpha", outputs, scores, texts)
-    two = write_run(results, "beta", outputs, scores, fingerprint=one.key.fingerprint)
-    page = write_page(results, [one, two], tmp_path / "site")
+    page = write_page(results, [one], tmp_path / "site")
     content = data_of(page, "runs/0-0")[0]
     column = [name for name, *_ in content["measures"]].index("rougeLsum_f")
     table = longsumbench.load_outputs(one, results.root)
-    changes = longsumbench.compare(one, two, results_dir=results.root).examples().set_index("id")
     for place, name in enumerate(scores):
         value = content["scores"][place][column]
         words = data_of(page, "outputs/0-0")[place][4]
-        assert value == table["rougeLsum_f"][name] * 100 == changes["score"][name]
+        assert value == table["rougeLsum_f"][name] * 100
         assert words == table["words"][name] == len(outputs[name].split())
         screen = longsumbench.inspect(one, name, results.root).render()
         assert f"R-Lsum {value:.1f}" in screen

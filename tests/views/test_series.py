@@ -86,7 +86,7 @@ def test_positive_numbers_are_placed_by_their_logarithms() -> None:
 
 def test_intervals_have_a_row_for_each_number() -> None:
     """Panels have the same rows, and the legend has each level once."""
-    rows = [IntervalRow("seal", number(20), "seal"), IntervalRow("x" * 40, number(9), grey=True)]
+    rows = [IntervalRow("seal", number(20), "seal"), IntervalRow("x" * 40, number(9))]
     panels = [IntervalPanel(f"aspect {place}", rows, {"length": 12.0}) for place in range(4)]
     content = IntervalFigure("A title", panels, "τ")
     assert content.grid == (2, 3)

@@ -137,7 +137,7 @@ def test_progress_counts_examples_inside_a_batch(tmp_path: Path) -> None:
         for line in lines
         if line.startswith("summarizing")
     ]
-    assert shown == [f"summarizing: {done}/4 examples {3 * done} tokens" for done in range(1, 5)]
+    assert shown == [f"summarizing: {done}/4 texts {3 * done} tokens" for done in range(1, 5)]
 
 
 def test_an_interrupt_does_not_wait_for_the_server(tmp_path: Path) -> None:

@@ -1,0 +1,196 @@
+"""The sentences on who is ahead: inputs for which each is true, next to inputs for which it would be false."""
+
+import pytest
+from support.run_records import TRAINED, judged, record
+
+from longsumbench.leaderboards.seed_groups import (
+    NOT_LEARNED,
+    NOT_SHOWN,
+    Learned,
+    SeedGroup,
+    average_seeds,
+)
+from longsumbench.leaderboards.significance import (
+    AgainstBest,
+    ComparableRows,
+    JudgedDifference,
+    Outcome,
+)
+from longsumbench.views.outcomes import (
+    describe_leader,
+    describe_pair,
+    describe_place,
+    describe_undecided,
+    describe_unlearned,
+)
+
+NONE = Learned()
+FAILED = Learned(NOT_LEARNED, "gains nothing")
+BY = "{} points of R-Lsum above {}{}"
+INTERVAL = " (95 % interval -0.50 to 2.00)"
+FAR = f"Nothing is shown: ranker is {BY.format('1.00', 'lead', INTERVAL)}, but "
+NO_RIVAL = "Nothing is shown: there are no two ranked systems to compare."
+AHEAD = f"ranker is above {{}} by 1.00 points of R-Lsum{INTERVAL}"
+
+
+def block(
+    *outcomes: Outcome | None, learned: Learned = NONE, lead: float = 30.9, **changes: object
+) -> ComparableRows:
+    """Rows of ranker, ea and lead; tests of the last two against the first with these outcomes."""
+    runs = [record("ranker", 39.5), record("ea", 38.9, **changes), record("lead", lead)]
+    rows = [average_seeds(SeedGroup((run,), learned=NONE), {}) for run in runs]
+    rows[1] = average_seeds(SeedGroup((runs[1],), learned=learned), {})
+    tests = {}
+    for row, outcome in zip(rows[1:], outcomes, strict=False):
+        if outcome is not None:
+            tests[row.key, "rougeLsum"] = judged(outcome)
+    return ComparableRows(tuple(rows), AgainstBest(tests))
+
+
+@pytest.mark.parametrize(
+    ("rows", "sentence"),
+    [
+        (block(Outcome.AHEAD, Outcome.AHEAD), "{ea}, and above lead by at least as much."),
+        (
+            block(Outcome.NOT_SHOWN, Outcome.AHEAD),
+            "{lead}; between it and ea no difference is shown.",
+        ),
+        (
+            block(Outcome.SINGLE_SEED, Outcome.AHEAD, fit=TRAINED, seed=1),
+            "{lead}; between it and ea no difference is shown.",
+        ),
+        (block(None, Outcome.AHEAD, learned=FAILED), "{lead}."),
+        (block(Outcome.NOT_SHOWN, Outcome.NOT_SHOWN), f"{FAR}that may be chance."),
+        (
+            block(Outcome.SINGLE_SEED, Outcome.SINGLE_SEED),
+            f"{FAR}one of the two was trained once, and another training may give another score.",
+        ),
+        (
+            block(Outcome.FEW_EXAMPLES, Outcome.FEW_EXAMPLES),
+            f"{FAR}there are too few examples for a test.",
+        ),
+        (
+            block(),
+            f"Nothing is shown: ranker is {BY.format('8.60', 'lead', '')}, but there is no test, because a scores.csv is"
+            " missing.",
+        ),
+        (
+            block(Outcome.NOT_SHOWN, lead=39.5),
+            f"Nothing is shown: ranker is {BY.format('0.00', 'lead', '')}, but that may be chance.",
+        ),
+        (ComparableRows(block().rows[:1]), NO_RIVAL),
+        (ComparableRows((block(oracle=True).rows[1], block().rows[2])), NO_RIVAL),
+        (ComparableRows(block(learned=FAILED).rows[:2]), NO_RIVAL),
+    ],
+)
+def test_who_is_ahead(rows: ComparableRows, sentence: str) -> None:
+    """Only a test that tells two rows apart puts one above the other; the reason for any other outcome is named."""
+    names = {name: AHEAD.format(name) for name in ("ea", "lead")}
+    assert describe_leader(rows) == sentence.format(**names)
+
+
+@pytest.mark.parametrize(
+    ("mean", "outcome", "sentence"),
+    [
+        (
+            2.0,
+            Outcome.AHEAD,
+            "a is above b by 2.00 words of density (97.5 % interval 1.00 to 3.00)",
+        ),
+        (
+            -2.0,
+            Outcome.AHEAD,
+            "b is above a by 2.00 words of density (97.5 % interval 1.00 to 3.00)",
+        ),
+        (
+            -2.0,
+            Outcome.NOT_LEARNED,
+            "Nothing is shown: b is 2.00 words of density above a (97.5 % interval 1.00 to 3.00), but one of the two did not"
+            " learn to summarize",
+        ),
+    ],
+)
+def test_a_pair(mean: float, outcome: Outcome, sentence: str) -> None:
+    """The sign of the difference decides who is named first, and the outcome alone whether it is above."""
+    difference = JudgedDifference(mean, mean - 1, mean + 1, outcome, confidence=97.5)
+    assert describe_pair("a", "b", difference, "density", "words") == sentence
+
+
+@pytest.mark.parametrize(
+    ("rows", "index", "text"),
+    [
+        (
+            block(Outcome.NOT_SHOWN, Outcome.AHEAD),
+            0,
+            "place 1 of 3, 1.00 above lead (shown to differ)",
+        ),
+        (
+            block(Outcome.NOT_SHOWN, Outcome.AHEAD),
+            1,
+            "place 2 of 3, 1.00 below ranker (not shown to differ)",
+        ),
+        (block(), 2, "place 3 of 3, 8.60 below ranker (not tested: scores.csv is missing)"),
+        (block(learned=FAILED), 1, "not learned"),
+        (block(oracle=True), 1, "oracle"),
+        (ComparableRows(block().rows[:1]), 0, "place 1 of 1"),
+    ],
+)
+def test_the_place_of_a_row(rows: ComparableRows, index: int, text: str) -> None:
+    """It has the difference from the best row, or of the best one from its rival, with its outcome."""
+    assert describe_place(rows, rows.rows[index]) == text
+
+
+@pytest.mark.parametrize(
+    ("rows", "sentence"),
+    [
+        (block(Outcome.NOT_SHOWN, Outcome.AHEAD), ""),
+        (
+            block(Outcome.FEW_EXAMPLES),
+            "Without a verdict: ea (too few examples for a test); lead (not tested: scores.csv is missing).",
+        ),
+        (
+            block(Outcome.SINGLE_SEED, Outcome.AHEAD, fit=TRAINED, seed=1),
+            "Without a verdict: ea (one seed: another may differ).",
+        ),
+        (ComparableRows(block(fit=TRAINED, seed=1).rows[1:2]), ""),
+    ],
+)
+def test_rows_without_a_verdict(rows: ComparableRows, sentence: str) -> None:
+    """Rows of one seed are named, and rows without a test; a row that is alone needs none."""
+    assert describe_undecided(rows) == sentence
+
+
+@pytest.mark.parametrize(
+    ("learned", "sentence"),
+    [
+        (NONE, ""),
+        (FAILED, "Not ranked: ea (not learned: gains nothing)."),
+        (
+            Learned(NOT_SHOWN, "4 examples"),
+            "Ranked, although it is not known whether outputs depend on their sources: ea (4 examples).",
+        ),
+    ],
+)
+def test_what_did_not_learn_has_its_reason(learned: Learned, sentence: str) -> None:
+    """Rows without a place are named, and those that may have learned."""
+    assert describe_unlearned(block(learned=learned).rows) == sentence
+
+
+@pytest.mark.parametrize(
+    ("outcomes", "best_set", "top"),
+    [
+        ((), (), []),
+        ((Outcome.NOT_SHOWN, Outcome.AHEAD), (), ["ranker", "ea"]),
+        ((Outcome.AHEAD, Outcome.AHEAD), (), ["ranker"]),
+        ((Outcome.SINGLE_SEED, Outcome.AHEAD), (), []),
+        ((), ("ranker", "lead"), ["ranker", "lead"]),
+    ],
+)
+def test_no_system_is_called_the_best_without_its_tests(
+    outcomes: tuple[Outcome, ...], best_set: tuple[str, ...], top: list[str]
+) -> None:
+    """Of three rows, both others need a test that decides; a confidence set says it by itself."""
+    rows = block(*outcomes)
+    keys = {row.first.key.model: row.key for row in rows.rows}
+    tests = AgainstBest(rows.tests.differences, tuple(keys[name] for name in best_set))
+    assert ComparableRows(rows.rows, tests).top_rows() == {keys[name] for name in top}
