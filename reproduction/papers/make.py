@@ -14,7 +14,6 @@ from longsumbench.runs.overrides import format_overrides
 from longsumbench.runs.plan import Point
 from longsumbench.runs.results import Results
 from longsumbench.sweeps.launchers import HERE, choose_engine
-from longsumbench.sweeps.run import updating_tables
 from longsumbench.sweeps.sweep import Launch
 from longsumbench_reproduction.papers.page import PLANNED_ONLY, SHOWS_OUTPUTS, Job, read_written
 from longsumbench_reproduction.papers.paper_tables import find_paper_table, read_paper_tables
@@ -67,8 +66,8 @@ def paper(
         launch, problem = _plan_missing(job, words)
     try:
         if launch is not None:
-            with updating_tables(launch):
-                launch.start()
+            launch.start()
+            launch.check_failed()
     finally:  # after an interrupt, too: the page of what is there
         report = write_paper_table(find_finished(job, launch.finished if launch else ()))
         show(report)

@@ -51,13 +51,12 @@ def finish_times(folder: Path) -> dict[str, int]:
 def test_a_table_runs_what_is_missing_and_writes_its_files(
     typed: list[str], tmp_path: Path
 ) -> None:
-    """Three runs, since Lead has no seed; the files show them, and the sweep's state and leaderboard are ordinary."""
+    """Three runs, since Lead has no seed; the files show them, and the sweep's state is ordinary."""
     names = [path.name for path in make(tmp_path, typed)]
     assert names == [f"toy-table1{end}" for end in (".md", ".csv", "-a.png", ".json")]
     assert written(tmp_path).missing == ()
     assert set(written(tmp_path).runs) == set(finish_times(tmp_path))
     assert len(finish_times(tmp_path)) == 3
-    assert (tmp_path / "r" / "leaderboard" / "toys.md").is_file()
 
 
 def test_settings_may_be_typed_or_arguments(typed: list[str], tmp_path: Path) -> None:
