@@ -27,8 +27,9 @@ from longsumbench.runs.checkpoints import (
     fitted_system,
     needs_training,
 )
+from longsumbench.runs.compose import hydra_session
 from longsumbench.runs.evidence import num_wanted
-from longsumbench.runs.overrides import format_overrides
+from longsumbench.runs.overrides import as_hydra, format_overrides, parse_overrides
 from longsumbench.runs.plan import plan
 from longsumbench.runs.record import RunRecord
 from longsumbench.runs.results import Results
@@ -68,7 +69,11 @@ def summarize_files(
     inputs = [with_query(item, query) for item in own_files.read_inputs(files)]
     if together:
         inputs = [own_files.merge_inputs(inputs)]
-    inputs = inputs[: loader.decoding.limit]
+    decoding = loader.decoding
+    for name in ("evidence", "keep_inputs"):
+        if vars(decoding)[name] != "none" and not as_json:
+            raise UsageError(f"decode.{name}={vars(decoding)[name]} is shown with --json only")
+    inputs = inputs[: decoding.limit]
     # The system is loaded last: it takes seconds, and all inputs are checked by now.
     for item, summary in load_fitted(loader).write(inputs):
         if as_json:
@@ -119,6 +124,8 @@ class FittedSystem:
         self, inputs: Sequence[own_files.Input]
     ) -> Iterator[tuple[own_files.Input, core.Summary]]:
         """Yield each input with its summary, showing the progress."""
+        if warning := unlike_what_was_learned(self.system, inputs):
+            _log.warning(warning)
         with Progress("summarizing", len(inputs), "texts") as progress:
             summaries = summarize_inputs(self.system, inputs, self.decoding)
             for pair in zip(inputs, summaries, strict=True):
@@ -214,10 +221,26 @@ def settle_decoding(words: Sequence[str], recorded: core.Decoding) -> core.Decod
         UsageError: an unknown setting, a wrong type or an invalid value.
     """
     _check_settings(words, "a trained system has these settings", _OF_RUNS)
-    shared = [f"decode.{word}" for word in words if not word.startswith("decode.")]
-    own = [word for word in words if word.startswith("decode.")]
-    (point,) = plan(["model=lead", *format_overrides({"decode": vars(recorded)}), *shared, *own])
-    return point.config.decode
+    with hydra_session():
+        overrides = parse_overrides(list(map(as_hydra, words)))
+    typed = {each.key_or_group.removeprefix("decode."): each.value() for each in overrides}
+    decoding: core.Decoding = core.build_settings(
+        core.Decoding, {**vars(recorded), **typed}, "decode."
+    )
+    return decoding
+
+
+def unlike_what_was_learned(system: core.System, inputs: Sequence[own_files.Input]) -> str:
+    """Return a warning if only the inputs or only the training texts have queries; otherwise an empty text."""
+    model, queried = system.config, bool(system.state.queried)
+    untrained = model.capabilities.runs_untrained and system.state.target_words is None
+    if untrained or "train" not in model.decided_by:
+        return ""
+    if all(bool(item.example.query) == queried for item in inputs):
+        return ""
+    if queried:
+        return f"{model.name} was trained on texts with queries: add one with --query"
+    return f"{model.name} was trained on texts without queries: it has not learned to answer them"
 
 
 def with_query(item: own_files.Input, query: str | None) -> own_files.Input:

@@ -3,11 +3,12 @@
 import json
 import shutil
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 from support.json_files import change_json, read_json
-from support.toys import fit_tiny, tiny_overrides, toy_words
+from support.toys import build_tiny, fit_tiny, tiny_overrides, toy_words
 from support.watching import Watching, WatchingConfig, with_watching
 
 from longsumbench.cache.artifacts import cache_folder
@@ -24,6 +25,7 @@ from longsumbench.errors import UsageError
 from longsumbench.runs.summarize import (
     describe_losses,
     settle_decoding,
+    unlike_what_was_learned,
 )
 
 ONE = "Alpha beta gamma. Delta. Aaa aaa. Epsilon zeta eta theta.\n\nB b. C c. Nothing of this is read any more."
@@ -235,3 +237,21 @@ def test_a_run_without_a_checkpoint_says_why(
     (folder / "record.json").unlink()
     (folder / "work" / "checkpoint").mkdir(parents=True)
     assert "that run is not finished, its checkpoint is" in message(folder)
+
+
+def test_a_system_is_warned_of_texts_unlike_those_it_learned() -> None:
+    """A text without a question has a message if all that was learned had one, and the reverse."""
+    system = build_tiny("trunc")
+    plain = Example("a", None, None, (), ((),))
+    asked = replace(plain, query="who?")
+    for queried, like, unlike in ((True, asked, plain), (False, plain, asked)):
+        system.state.queried = queried
+        assert unlike_what_was_learned(system, [Input("a.txt", unlike)])
+        assert not unlike_what_was_learned(system, [Input("a.txt", like)])
+
+
+def test_typed_settings_replace_those_of_a_run() -> None:
+    """They are checked for themselves: what no untrained system has, such as evidence of the reference, is kept."""
+    recorded = replace(Decoding(), reference_evidence=True, num_beams=4)
+    decoding = settle_decoding(["decode.coverage=summary", "seed=3"], recorded)
+    assert decoding == replace(recorded, coverage="summary", seed=3)
