@@ -43,12 +43,11 @@ _FOLDERS = {"scales": "scale", "experiments": "experiment", "recipes": "model/re
 def name_rows(kind: str) -> list[list[str]]:
     """Return a row for each name of a kind: the name, and a line about it."""
     if kind in _FOLDERS:
-        files = [
-            path for folder in suite_folders() for path in (folder / _FOLDERS[kind]).glob("*.yaml")
-        ]
-        return [
-            [path.stem, first_comment(path)] for path in sorted(files, key=lambda path: path.stem)
-        ]
+        rows = []
+        for folder in suite_folders():
+            for path in (folder / _FOLDERS[kind]).glob("*.yaml"):
+                rows.append([path.stem, first_comment(path)])
+        return sorted(rows)
     return [[name, about(_TABLES[kind], name)] for name in sorted(_TABLES[kind].targets())]
 
 

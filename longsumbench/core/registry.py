@@ -18,7 +18,7 @@ from importlib import import_module
 from importlib.metadata import EntryPoint, EntryPoints, entry_points
 from importlib.util import find_spec
 from types import MappingProxyType
-from typing import Any
+from typing import Any, NamedTuple
 
 from longsumbench.core.settings import Settings, defaults_of
 from longsumbench.errors import BrokenPlugin, UnknownName
@@ -49,18 +49,14 @@ class Registry:
     def targets(self) -> dict[str, str]:
         """Return name → "module:attribute", those of the suite first; a plug-in cannot take such a name."""
         shipped = self.shipped()
-        return shipped | {
-            name: target
-            for name, target in self._plugged(shipped=False).items()
-            if name not in shipped
-        }
+        return {**shipped, **self._read_targets().others, **shipped}
 
     def shipped(self) -> dict[str, str]:
         """Return the names that the suite's own distribution has: built-in ones, and those of `reproduction`."""
-        return {**self.built_in, **self._plugged(shipped=True)}
+        return {**self.built_in, **self._read_targets().own}
 
-    def _plugged(self, shipped: bool) -> Mapping[str, str]:
-        return _read_targets(entry_points, self.group, tuple(sys.path))[shipped]
+    def _read_targets(self) -> "_Targets":
+        return _read_entry_points(entry_points, self.group, tuple(sys.path))
 
     def load(self, name: str) -> Any:
         """Import and return the object that is registered as `name`.
@@ -83,19 +79,24 @@ class Registry:
             raise BrokenPlugin(message) from error
 
 
-@cache
-def _read_targets(
-    find: Callable[..., EntryPoints], group: str, path: tuple[str, ...]
-) -> tuple[Mapping[str, str], Mapping[str, str]]:
-    """Return the entry points of other packages on a path, and those of the suite's distribution.
+class _Targets(NamedTuple):
+    """Entry points of the suite's distribution, and of other packages: name → "module:attribute"."""
 
-    Reading them takes 10 ms; a sweep asks for each point.
-    """
-    others, own = dict[str, str](), dict[str, str]()
+    own: dict[str, str]
+    others: dict[str, str]
+
+
+@cache
+def _read_entry_points(
+    find: Callable[..., EntryPoints], group: str, path: tuple[str, ...]
+) -> _Targets:
+    """Return the entry points of the packages on a path. Reading them takes 10 ms; a sweep asks for each point."""
+    targets = _Targets({}, {})
     for point in find(group=group):
         is_own = point.dist is not None and point.dist.name == _DISTRIBUTION
-        (own if is_own else others)[point.name] = point.value
-    return others, own
+        names = targets.own if is_own else targets.others
+        names[point.name] = point.value
+    return targets
 
 
 systems = Registry(

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from longsumbench.core.registry import Registry
-from longsumbench.errors import DataError
+from longsumbench.errors import BrokenPlugin, DataError
 from longsumbench.files import (
     BadFile,
     check_contained,
@@ -85,7 +85,12 @@ def write_site(results: Results, folder: Path) -> Path:
     site = Site(results, folder, Links(), [])
     plugged: list[SiteSection] = []
     for plugin in sections.targets():
-        if section := sections.load(plugin)(site):
+        try:
+            section = sections.load(plugin)(site)
+        except BrokenPlugin as error:
+            site.report(error)
+            continue
+        if section:
             plugged.append(section)
     # The same message as that of the command for tables
     if not (names or sweeps or plugged):

@@ -34,6 +34,7 @@ from longsumbench.formatting import format_count
 from longsumbench.metrics.aggregate import MEAN_RESAMPLES, Estimate
 from longsumbench.metrics.statistics import interval_of_shares, resampled_means
 from longsumbench.rouge.scorer import IMPLEMENTATION, SuiteScorer
+from longsumbench.runs.record import run_label
 from longsumbench.runs.results import Results
 from longsumbench.runs.scoring import warn_of_other_scripts
 from longsumbench.sentences import split_summary
@@ -49,13 +50,13 @@ from longsumbench_reproduction.analysis.sampled import (
 from longsumbench_reproduction.analysis.source_pairs import best_pairs
 
 # What an output states: (the first source sentence, the second) → name
-_SAYS = {
+_STATED_SOURCES = {
     (True, True): "both",
     (True, False): "first",
     (False, True): "second",
     (False, False): "neither",
 }
-_SHARES = (*_SAYS.values(), "both_low", "both_high")
+_SHARES = (*_STATED_SOURCES.values(), "both_low", "both_high")
 _SHARES += ("joined", "recall", "recall_low", "recall_high")
 
 _Array = NDArray[np.float64]
@@ -211,7 +212,7 @@ class FusionsFound(AnalysisResult):
             )
             stated["id"] = [fusion.id for fusion in self.fusions]
             stated["bar"] = [fusion.distance_bin for fusion in self.fusions]
-            for says in _SAYS.values():
+            for says in _STATED_SOURCES.values():
                 stated[says] = stated["stated_sources"] == says
             # the last row of a run is of all bars
             for bar, bar_rows in [*stated.groupby("bar"), ("all", stated)]:
@@ -317,7 +318,7 @@ def _share(row: Any, name: str, bounds: str) -> str:
 
 def _run_shares(stated: pd.DataFrame) -> dict[str, float]:
     """Return the shares of what an output states, with the intervals of "both" and "recall", 0–100."""
-    means = stated[[*_SAYS.values(), "joined", "recall"]].mean()
+    means = stated[[*_STATED_SOURCES.values(), "joined", "recall"]].mean()
     shares = {name: 100 * float(mean) for name, mean in means.items()}
     by_example = stated.groupby("id", sort=False)
     counts = np.asarray(by_example.size(), np.float64)
@@ -408,7 +409,7 @@ def find_fusions(sampled: Sampled, settings: FusionSettings) -> FusionsFound:
         ids=tuple(ids),
         fusions=tuple(fusions),
         num_sentences=num_sentences,
-        runs={run.record.run_id: run.label for run in sampled.runs},
+        runs={run.record.run_id: run_label(run.record) for run in sampled.runs},
         without=without,
     )
 
@@ -473,7 +474,7 @@ def _stated(
     parts = max(first for first, _ in shares), max(second for _, second in shares)
     enough = settings.appears / 100
     # one output sentence may state the first source and another one the second
-    says = _SAYS[parts[0] >= enough, parts[1] >= enough]
+    says = _STATED_SOURCES[parts[0] >= enough, parts[1] >= enough]
     joined = min(shares[best]) >= enough
     return StatedShares(run_id, recall, output[best], scores[best].recall, parts, says, joined)
 

@@ -90,11 +90,6 @@ class Outputs:
     record: RunRecord
     summaries: Mapping[str, str]  # id → summary
 
-    @property
-    def label(self) -> str:
-        """Model, variant, seed and id, short enough for a heading."""
-        return run_label(self.record)
-
 
 @dataclass(frozen=True)
 class Sampled:

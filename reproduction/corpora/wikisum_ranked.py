@@ -60,7 +60,7 @@ def ranked_source(path: Path, tokenizer: str | None) -> Source | None:
             f"cannot be read ({error.strerror or error}); correct dataset.tokenizer", model
         ) from error
     tokenizer_facts = {"tokenizer": {"file": model.name, "sha256": sha256}}
-    entries = partial(_article_entries, files, model, sha256)
+    entries = partial(_article_entries, files, model)
     source = local_source(path, [file for *_, file in files], entries)
     inputs, facts = {**source.inputs, **tokenizer_facts}, {**source.facts, **tokenizer_facts}
     return replace(source, inputs=inputs, facts=facts)
@@ -111,8 +111,8 @@ class Pieces:
         return tuple(chain.from_iterable(map(split_sentences, texts)))
 
 
-def _article_example(item: Any, identity: str, model: Path, sha256: str) -> Example:
-    pieces = _pieces(model, sha256)
+def _article_example(item: Any, identity: str, model: Path) -> Example:
+    pieces = _read_pieces(model)
     if not isinstance(item, dict) or not isinstance(item.get("src"), Sequence):
         raise BadRow(
             "an article must be a dictionary with the paragraphs 'src' and the summary 'tgt'"
@@ -145,22 +145,18 @@ def _find_ranked(path: Path) -> list[_RankedFile]:
     return [file for *_, file in sorted(numbered_files)]
 
 
-def _article_entries(
-    files: list[_RankedFile], model: Path, sha256: str, full: set[str]
-) -> Iterator[Entry]:
+def _article_entries(files: list[_RankedFile], model: Path, full: set[str]) -> Iterator[Entry]:
     # raises an error of the tokenizer before the files are read
-    Pieces(model)
+    _read_pieces(model)
     for split, name, path in files:
         for index, item in enumerate(_articles(path) if split not in full else ()):
             if split in full:
                 break
-            load = partial(_article_example, item, f"{name}-{index}", model, sha256)
+            load = partial(_article_example, item, f"{name}-{index}", model)
             yield Entry(split, load, f"{path} article {index + 1}")
 
 
-@cache  # loaded once in each process
-def _pieces(model: Path, sha256: str) -> Pieces:
-    return Pieces(model)
+_read_pieces = cache(Pieces)  # once in each process
 
 
 def _articles(path: Path) -> list[Any]:
