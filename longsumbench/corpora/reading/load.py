@@ -176,7 +176,7 @@ def _choose_source(corpus: Corpus, settings: DatasetSettings, stages: ArtifactCa
     if corpus.built_in is not None:
         generate, decided_by = corpus.built_in.generate, corpus.built_in.decided_by(settings)
         facts = {"source": "built in", **decided_by}
-        return Source(decided_by, facts, lambda full: _generated(generate(settings), full))
+        return Source(decided_by, facts, lambda full: _generated(generate(settings)))
     if corpus.hub is None:
         raise UsageError(f"dataset '{corpus.name}' needs dataset.path=FOLDER or FILE")
     return hub_source(corpus, stages)
@@ -233,10 +233,9 @@ def _source_at(path: Path, corpus: Corpus, settings: DatasetSettings) -> Source:
     )
 
 
-def _generated(rows: Iterator[tuple[str, Read]], full: set[str]) -> Iterator[Entry]:
+def _generated(rows: Iterator[tuple[str, Read]]) -> Iterator[Entry]:
     for split, row in rows:
-        if split not in full:
-            yield Entry(split, partial(tuple, thinned_examples(row)))
+        yield Entry(split, partial(tuple, thinned_examples(row)))
 
 
 @dataclass
@@ -292,7 +291,8 @@ def _build(corpus: Corpus, settings: DatasetSettings, source: Source, folder: Pa
     """Read all rows of a source into a stage's folder."""
     clear_partial(folder)
     reading = _Reading(folder, settings)
-    with closing(read_rows(source.entries(reading.full), _workers(corpus, settings))) as rows:
+    entries = (entry for entry in source.entries(reading.full) if entry.split not in reading.full)
+    with closing(read_rows(entries, _workers(corpus, settings))) as rows:
         for entry, outcome in track(rows, f"reading {settings.name}", None, "rows"):
             reading.take(entry, outcome)
     writers = {split: reading.writers[split] for split in ORDER if split in reading.writers}
