@@ -163,10 +163,13 @@ def _choose_source(corpus: Corpus, settings: DatasetSettings, stages: ArtifactCa
             f"dataset '{corpus.name}' holds text, not piece ids: leave out dataset.tokenizer"
         )
     if corpus.own_keys or settings.columns is not None:
-        for name in ("from_hub_row", "from_file_row"):
-            if from_row := vars(corpus)[name]:
-                renamed = partial(_from_renamed, _list_fields(corpus, settings), settings, from_row)
-                corpus = replace(corpus, **{name: renamed})
+        renamed = partial(_from_renamed, _list_fields(corpus, settings), settings)
+        from_hub, from_file = corpus.from_hub_row, corpus.from_file_row
+        corpus = replace(
+            corpus,
+            from_hub_row=from_hub and partial(renamed, from_hub),
+            from_file_row=from_file and partial(renamed, from_file),
+        )
     if corpus.hub is not None and not corpus.hub.repository:
         return hub_source(replace(corpus, hub=_hub_at(settings)), stages)
     if settings.path is not None and settings.filler is None:
