@@ -325,7 +325,7 @@ def _build(corpus: Corpus, settings: DatasetSettings, source: Source, folder: Pa
         "marks": [] if corpus.holds_code else marks or None,
         "cut_references": cut_references or None,
     }
-    facts |= {name: found for name, found in findings.items() if found is not None}
+    facts |= {name: value for name, value in findings.items() if value is not None}
     content = {
         "splits": {split: writer.fingerprint for split, writer in writers.items()},
         "layouts": {split: writer.layout for split, writer in writers.items()},
