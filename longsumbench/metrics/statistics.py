@@ -124,7 +124,8 @@ class MeanOverSeeds(NamedTuple):
         """Return half the width of the interval that leaves this probability on each side; NaN if unknown."""
         if not self.error > 0:
             return math.nan
-        of_examples, of_seeds = scipy.special.stdtrit(self[2::2], tail).tolist()
+        degrees = (self.example_degrees, self.seed_degrees)
+        of_examples, of_seeds = scipy.special.stdtrit(degrees, tail).tolist()
         return math.hypot(self.example_error * of_examples, self.seed_error * of_seeds)
 
     def _tail_beyond(self, distance: float) -> float:
