@@ -31,7 +31,9 @@ def fact_of(
     """Return a fact that one sentence states."""
     statement = statement_of(sentence, f"name: {name}", *answer, position=position)
     [subject] = fact_parts(f"name: {name}")
-    return PlantedFact(kind, subject, fact_parts(*answer), (statement,), fact_parts(*revoked), 0.001)
+    return PlantedFact(
+        kind, subject, fact_parts(*answer), (statement,), fact_parts(*revoked), 0.001
+    )
 
 
 DECISION = fact_of(
