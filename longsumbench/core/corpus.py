@@ -49,7 +49,7 @@ class Source:
     Attributes:
         inputs: JSON values that decide the rows; part of the stage key.
         facts: for the record; no paths of this machine.
-        entries: yields the rows. It skips the splits in the set it gets, to which full splits are added meanwhile.
+        entries: yields the rows. It may stop at splits in the set it gets: the full ones are added to it.
     """
 
     inputs: Mapping[str, Any]

@@ -104,8 +104,6 @@ def _story_entries(
     for split, path in lists.items():
         number = 0
         for number, url in text_files.names_in_list(path):
-            if split in full:
-                break
             name = hashlib.sha1(url, usedforsecurity=False).hexdigest() + _STORY
             address = url.decode("utf-8", "replace")
             if name in stories:

@@ -190,11 +190,9 @@ def _report_entries(
     for split, pair in lists.items():
         alternating = zip_longest(*map(_ids_in, pair))
         ids = list(filter(None, chain.from_iterable(alternating)))
-        if not ids and split not in full:
+        if not ids:
             raise DataError("the lists of this split are empty", pair[0])
         for listed, number, identity in ids:
-            if split in full:
-                break
             report = root / listed.stem.partition("_")[0] / f"{identity}.json"
             if report in reports:
                 yield Entry(split, partial(_read_report, report, identity), report)

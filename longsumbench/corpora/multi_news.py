@@ -85,8 +85,6 @@ def _halves(folder: Path, half: str) -> Iterator[tuple[str, Path]]:
 
 def _cluster_entries(pairs: dict[str, tuple[Path, Path]], full: set[str]) -> Iterator[Entry]:
     for split, (clusters, summaries) in pairs.items():
-        if split in full:
-            continue
         number = 0
         both = zip_longest(text_files.lines_of(clusters), text_files.lines_of(summaries))
         for number, lines in enumerate(both, start=1):

@@ -91,8 +91,7 @@ def _meetings_source(path: Path) -> Source | None:
 
 def _meeting_entries(meetings: list[tuple[str, Path]], full: set[str]) -> Iterator[Entry]:
     for split, file in meetings:
-        if split not in full:
-            yield Entry(split, partial(_read_meeting, file), file)
+        yield Entry(split, partial(_read_meeting, file), file)
 
 
 def _read_meeting(file: Path) -> tuple[Thinned, ...]:

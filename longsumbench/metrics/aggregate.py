@@ -172,9 +172,10 @@ def aggregate_measures(
         if name in in_units:
             scale, interval = 1.0, bootstrap_interval
         if len(values):
-            bounds = [scale * bound for bound in interval(values, resamples, BOOTSTRAP_SEED)]
+            bounds = interval(values, resamples, BOOTSTRAP_SEED)
+            low, high = _known(scale * bound for bound in bounds)
             mean = float((scale * values).mean())
-            measures[str(name)] = MeasureMean(mean, *_known(bounds), len(values))
+            measures[str(name)] = MeasureMean(mean, low, high, len(values))
     return measures
 
 

@@ -1,6 +1,6 @@
 """Judge: which key points of the references a summary states, and how fluent it is, as language models see it.
 
-references --key points--> numbered points, with the numbered sentences of a summary --verdict--> recall, precision,
+references --key points--> numbered points, with the numbered sentences of a summary --answer--> recall, precision,
 fluency.
 """
 
@@ -83,7 +83,7 @@ class Judge(core.Metric):
 
     def __init__(self, scoring: core.Scoring) -> None:
         super().__init__(scoring)
-        self._on_points: dict[_Task, list[list[bool]]] = {}  # verdicts, [judges, key points]
+        self._on_points: dict[_Task, list[list[bool]]] = {}  # answers, [judges, key points]
 
     def check(self) -> None:
         """Open the models, and read the file of key points."""
@@ -120,7 +120,7 @@ class Judge(core.Metric):
     def judge_sentences(
         self, prediction: str, example: Example
     ) -> tuple[dict[str, float], Sequence[SentenceVerdict]]:
-        """Score one prediction; the verdict on a key point or a sentence is the share of judges that found it."""
+        """Score one prediction; the score of a key point or a sentence is the share of judges that found it."""
         self.prepare([(prediction, example)])
         task = _task(prediction, example)
         points, asked = self._points(task), list[Any]()
@@ -143,7 +143,7 @@ class Judge(core.Metric):
         return scores, sentence_scores
 
     def pooled(self) -> dict[str, tuple[float, float, float, int]]:
-        """Return Krippendorff's α of several judges' verdicts on key points, if two examples define it."""
+        """Return Krippendorff's α of several judges' answers on key points, if two examples define it."""
         rows = list(self._on_points.values())
         if len(self._judges) < 2 or not rows:
             return {}
@@ -190,7 +190,7 @@ class Judge(core.Metric):
         return {name: _cleaned(texts) for name, texts in points.items()}
 
     def _points(self, task: _Task) -> Sequence[str] | None:
-        """Return the key points; empty if there is nothing to find them for, None without a verdict."""
+        """Return the key points; empty if there is nothing to find them for, None without an answer."""
         if self._given is None:
             question = self._points_question(task)
             return self._judges[0].find_answer(question) if question else ()

@@ -43,7 +43,7 @@ class JudgeQuestion(NamedTuple):
     """What a judge is asked."""
 
     prompt: str
-    read: Callable[[str], Any]  # JSON → the verdict; None or BadFile if it has another format
+    read: Callable[[str], Any]  # JSON → the answer; None or BadFile if it has another format
 
 
 class JudgeModel:
@@ -143,7 +143,7 @@ class JudgeModel:
             )
 
     def check_verdicts(self) -> None:
-        """Raise EnvironmentProblem if none of the questions so far has a verdict."""
+        """Raise EnvironmentProblem if none of the questions so far has an answer in its format."""
         if self._answers and not any(self._answers.values()):
             with _naming_judge(self.name):
                 raise EnvironmentProblem(

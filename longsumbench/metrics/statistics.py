@@ -124,7 +124,8 @@ class MeanOverSeeds(NamedTuple):
         """Return half the width of the interval that leaves this probability on each side; NaN if unknown."""
         if not self.error > 0:
             return math.nan
-        of_examples, of_seeds = scipy.special.stdtrit(self[2::2], tail).tolist()
+        degrees = (self.example_degrees, self.seed_degrees)
+        of_examples, of_seeds = scipy.special.stdtrit(degrees, tail).tolist()
         return math.hypot(self.example_error * of_examples, self.seed_error * of_seeds)
 
     def _tail_beyond(self, distance: float) -> float:
@@ -372,7 +373,7 @@ def model_confidence_set(scores: Sequence[Numbers], resamples: int = 1_000) -> N
     """
     values = _finite(np.concatenate(scores, axis=1), "a model confidence set")
     draw, ends = np.random.default_rng(1), np.cumsum([each.shape[1] for each in scores])
-    resampled = np.split(resampled_means(values, resamples, seed=1), ends[:-1], axis=1)
+    resampled = np.split(resampled_means(values, resamples, 1), ends[:-1], axis=1)
     means, errors = np.array([each.mean() for each in scores]), np.empty((resamples, len(scores)))
     for system, of_seeds in enumerate(resampled):
         center = of_seeds.mean(axis=1)

@@ -86,7 +86,7 @@ class Support(Metric):
     def judge_sentences(
         self, prediction: str, example: Example
     ) -> tuple[dict[str, float], Sequence[SentenceVerdict]]:
-        """Score one prediction; the verdict on a sentence is its probability."""
+        """Score one prediction; the score of a sentence is its probability."""
         source, sentences = list(example.sentences()), split_summary(prediction)
         if not sentences or not any(map(str.strip, source)):
             return {self.name: math.nan}, ()
@@ -99,7 +99,7 @@ class Support(Metric):
         for (premise, place), value in zip(pairs, values, strict=True):
             if value > best[place].score:
                 best[place] = SentenceVerdict(value, premise.source)
-        return {self.name: float(np.mean([verdict.score for verdict in best]))}, best
+        return {self.name: float(np.mean([sentence.score for sentence in best]))}, best
 
     def signature(self, n: int) -> str:
         """Name the metric, its version, the classifier with its commit and label, the scheme and the splitter."""

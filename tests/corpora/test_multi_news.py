@@ -51,7 +51,6 @@ def test_files_of_the_release_become_splits(tmp_path: Path, stages: ArtifactCach
     assert list(texts.splits) == ["train", "validation", "test"]
     assert texts.splits["validation"].ids == ["validation-0", "validation-1"]
     assert list(texts.splits["test"]) == [EXAMPLE]
-    assert texts.multi_document
     assert texts.facts["files"][:2] == ["train.src.cleaned", "train.tgt"]
 
 

@@ -38,14 +38,15 @@ def meeting(*turns: str, **changes: Any) -> dict[str, Any]:
     }
 
 
-def sections_of(*turns: str, topics: list[tuple[str, int, int]]) -> list[tuple[str | None, str]]:
-    """Return the name and the words of every section, of a meeting with the given topics."""
-    spans = [
-        {"topic": name, "relevant_text_span": [[str(first), str(last)]]}
-        for name, first, last in topics
-    ]
+def outline(*turns: str, topics: str) -> str:
+    """Return names and words of sections, of a meeting with topics as "X 0 1, Y 1 2"."""
+    spans = []
+    for topic in topics.split(","):
+        name, *span = topic.rsplit(" ", 2)
+        spans.append({"topic": name, "relevant_text_span": [span]})
     document = qmsum_example(meeting(*turns, topic_list=spans))[0].example.documents[0]
-    return [(section.name, " ".join(section.sentences())) for section in document.sections]
+    sections = [f"{section.name}({' '.join(section.sentences())})" for section in document.sections]
+    return " ".join(sections)
 
 
 def test_a_meeting_by_hand() -> None:
@@ -67,17 +68,15 @@ def test_a_meeting_by_hand() -> None:
 @pytest.mark.parametrize(
     ("topics", "expected"),
     [
-        ([("X", 0, 3)], [("X", "A: a B: b A: c B: d")]),
-        ([("X", 0, 1), ("Y", 1, 2)], [("X", "A: a"), ("Y", "B: b A: c"), (None, "B: d")]),
-        ([("X", 0, 3), ("Y", 1, 2)], [("X", "A: a"), ("Y", "B: b A: c"), ("X", "B: d")]),
-        ([("X", 0, 0), ("X", 1, 2), (" ", 3, 3)], [("X", "A: a B: b A: c"), (None, "B: d")]),
+        ("X 0 3", "X(A: a B: b A: c B: d)"),
+        ("X 0 1,Y 1 2", "X(A: a) Y(B: b A: c) None(B: d)"),
+        ("X 0 3,Y 1 2", "X(A: a) Y(B: b A: c) X(B: d)"),
+        ("X 0 0,X 1 2,  3 3", "X(A: a B: b A: c) None(B: d)"),
     ],
 )
-def test_every_turn_is_in_one_section(
-    topics: list[tuple[str, int, int]], expected: list[tuple[str, str]]
-) -> None:
+def test_every_turn_is_in_one_section(topics: str, expected: str) -> None:
     """Wherever topics begin and end, nothing is lost or doubled; of two on a turn, the one that begins later has it."""
-    assert sections_of("a", "b", "c", "d", topics=topics) == expected
+    assert outline("a", "b", "c", "d", topics=topics) == expected
 
 
 def test_other_braces_and_brackets_stay() -> None:
@@ -92,7 +91,7 @@ def test_other_braces_and_brackets_stay() -> None:
 def test_a_bad_meeting_says_why() -> None:
     """A span outside the meeting is named."""
     with pytest.raises(BadRow, match="is not in the meeting: 0 to 1, of 1 turns"):
-        sections_of("a", topics=[("X", 0, 1)])
+        outline("a", topics="X 0 1")
 
 
 def test_a_folder_of_meetings_reads_as_its_json_lines(

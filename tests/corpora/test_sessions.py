@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from longsumbench.cache.artifacts import ArtifactCache
-from longsumbench.core import DatasetSettings, Section
+from longsumbench.core import DatasetSettings, Example
 from longsumbench.corpora.reading.load import Texts, load_texts
 from longsumbench.errors import DataError
 
@@ -22,9 +22,8 @@ RESULT = (
     ' {"type": "image", "source": {}}]}'
 )
 TURNS = (
-    Section("user", (("Fix the test.",), ("It fails on", "- Mondays"))),
-    Section("assistant", (("I run it.",), ("Bash", "command: pytest -q", "n: 2"))),
-    Section("tool", (("2 passed", "1 failed"),)),
+    "user: Fix the test. | It fails on; - Mondays\nassistant: I run it. | Bash; command: pytest -q; n: 2\n"
+    "tool: 2 passed; 1 failed"
 )
 CLAUDE = f"""\
 {{"type": "summary", "summary": "Test repaired", "leafUuid": "u"}}
@@ -89,7 +88,7 @@ def test_formats_of_a_log_by_hand(tmp_path: Path, stages: ArtifactCache) -> None
     texts = read(tmp_path, stages)
     examples = list(texts.splits["test"])
     assert [example.id for example in examples] == ["a", "project/b", "c", "rows-2"]
-    assert {example.documents[0].sections for example in examples} == {TURNS}
+    assert set(map(outline, examples)) == {TURNS}
     assert [example.title for example in examples] == [None, None, "Repair", None]
     assert examples[2].references == (("Two pass.", "One fails."),)
     assert texts.facts["left_out"]["test"] == {
@@ -101,29 +100,29 @@ def test_formats_of_a_log_by_hand(tmp_path: Path, stages: ArtifactCache) -> None
     }
 
 
+def outline(example: Example) -> str:
+    """Return a line for each turn; bars separate paragraphs, semicolons sentences."""
+    lines = []
+    for turn in example.documents[0].sections:
+        paragraphs = map("; ".join, turn.paragraphs)
+        lines.append(f"{turn.name}: {' | '.join(paragraphs)}")
+    return "\n".join(lines)
+
+
 @pytest.mark.parametrize(
     ("text", "turns"),
     [
-        (FUNCTION, [("assistant", (("No.",), ("add: {}",))), ("tool", (("3",),))]),
-        (
-            CODEX,
-            [
-                ("user", (("a",),)),
-                ("assistant", (("sh: ls",), ("sh", "command: ls"))),
-                ("tool", (("b",),)),
-            ],
-        ),
-        (RESPONSES, [("assistant", (("sh: ls",),)), ("tool", (("b",),))]),
-        (OPENAI, [("assistant", (('add: {"a": 1',),)), ("tool", (("3",), ("4",)))]),
-        (CHATGPT, [("user", (("a",),)), ("tool", (("42",),))]),
+        (FUNCTION, "assistant: No. | add: {}\ntool: 3"),
+        (CODEX, "user: a\nassistant: sh: ls | sh; command: ls\ntool: b"),
+        (RESPONSES, "assistant: sh: ls\ntool: b"),
+        (OPENAI, 'assistant: add: {"a": 1\ntool: 3 | 4'),
+        (CHATGPT, "user: a\ntool: 42"),
     ],
 )
-def test_exports_by_hand(
-    text: str, turns: list[tuple[Any, Any]], tmp_path: Path, stages: ArtifactCache
-) -> None:
+def test_exports_by_hand(text: str, turns: str, tmp_path: Path, stages: ArtifactCache) -> None:
     """Refusals and all kinds of calls are text, and null is none; of ChatGPT's tree the way to the current node is read."""
     (example,) = read(write_log(tmp_path / "chat.json", text), stages).splits["test"]
-    assert [(turn.name, turn.paragraphs) for turn in example.documents[0].sections] == turns
+    assert outline(example) == turns
 
 
 def write_line(word: str) -> str:

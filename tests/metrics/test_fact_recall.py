@@ -22,34 +22,35 @@ def score(prediction: str, *facts: Fact) -> dict[str, float]:
     return {column: value for column, value in row.items() if not math.isnan(value)}
 
 
-@pytest.mark.parametrize(
-    ("prediction", "said"),
-    [
-        ("the bridge goes to adler .", "adler"),
-        ("the bridge goes to york .", "york"),
-        ("The BRIDGE goes to Adler.", "adler"),
-        ("«the bridge», it seems, goes to (adler), not york!", "adler"),
-        ("the mill goes to adler .", None),
-        ("the bridge goes to adlers .", None),
-        ("", None),
-        ("adler built the bridge .", None),
-        ("adler built the bridge and york the mill .", "york"),
-        ("is it the bridge? adler", None),
-        ("the bridge .) adler", None),
-        ("the bridge\nadler", None),
-        ("the bridge waits . the bridge goes to adler .", None),
-        ("the bridge goes to york . the bridge goes to adler .", "york"),
-        ("the mill goes to york . the bridge goes to adler .", "adler"),
-        ("the bridge a b c d e f g h i adler", "adler"),
-        ("the bridge a b c d e f g h i j adler", None),
-        ("the bridge , a b , c d — e f g ; h i adler", "adler"),
-        ("the bridge costs 3.5 million and goes to adler", "adler"),
-    ],
-)
-def test_what_a_summary_says(prediction: str, said: str | None) -> None:
-    """The first value behind the subject, in the first sentence that names it, within ten words."""
-    assert stated_values(split_words(prediction), BRIDGE) == said
-    assert score(prediction, BRIDGE)["fact_recall"] == (said == "adler")
+SUMMARIES = """
+adler: the bridge goes to adler .
+york: the bridge goes to york .
+adler: The BRIDGE goes to Adler.
+adler: «the bridge», it seems, goes to (adler), not york!
+-: the mill goes to adler .
+-: the bridge goes to adlers .
+-:
+-: adler built the bridge .
+york: adler built the bridge and york the mill .
+-: is it the bridge? adler
+-: the bridge .) adler
+-: the bridge / adler
+-: the bridge waits . the bridge goes to adler .
+york: the bridge goes to york . the bridge goes to adler .
+adler: the mill goes to york . the bridge goes to adler .
+adler: the bridge a b c d e f g h i adler
+-: the bridge a b c d e f g h i j adler
+adler: the bridge , a b , c d — e f g ; h i adler
+adler: the bridge costs 3.5 million and goes to adler
+"""
+
+
+@pytest.mark.parametrize("line", SUMMARIES.strip().splitlines())
+def test_what_a_summary_says(line: str) -> None:
+    """The first value after the subject, in the first sentence that names it, within ten words; a slash ends a line."""
+    value, _, prediction = line.replace(" / ", "\n").partition(":")
+    assert (stated_values(split_words(prediction), BRIDGE) or "-") == value
+    assert score(prediction, BRIDGE)["fact_recall"] == (value == "adler")
 
 
 def test_columns_by_hand() -> None:

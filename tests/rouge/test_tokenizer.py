@@ -37,18 +37,18 @@ def test_sentences_end_with_the_mark(sentences: list[str]) -> None:
 @pytest.mark.parametrize(
     ("text", "words"),
     [
-        ("Straße STRASSE", ["strasse", "strasse"]),
-        ("naïve e\u0301te\u0301 été", ["naïve", "été", "été"]),
-        ("東京タワー2020", ["東", "京", "タ", "ワ", "ー", "2020"]),
-        ("हिन्दी में", ["हिन्दी", "में"]),
-        ("ภาษาไทย", ["ภ", "า", "ษ", "า", "ไ", "ท", "ย"]),
-        ("한국어 텍스트", ["한국어", "텍스트"]),
-        ("snake_case, x-y!", ["snake", "case", "x", "y"]),
+        ("Straße STRASSE", "strasse strasse"),
+        ("naïve e\u0301te\u0301 été", "naïve été été"),
+        ("東京タワー2020", "東 京 タ ワ ー 2020"),
+        ("हिन्दी में", "हिन्दी में"),
+        ("ภาษาไทย", "ภ า ษ า ไ ท ย"),
+        ("한국어 텍스트", "한국어 텍스트"),
+        ("snake_case, x-y!", "snake case x y"),
     ],
 )
-def test_unicode_words(text: str, words: list[str]) -> None:
+def test_unicode_words(text: str, words: str) -> None:
     """Letters of any script are kept with their marks; where a script puts no blanks, each letter is a word."""
-    assert decoded(unicode_words([text])) == words
+    assert decoded(unicode_words([text])) == words.split()
 
 
 @pytest.mark.parametrize(

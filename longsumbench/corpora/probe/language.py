@@ -27,10 +27,10 @@ FIRMS = tuple(
 )
 RANKS = ("lower", "higher")
 _WORDS = {
-    "group": ("residents", "shopkeepers", "teachers", "drivers", "visitors", "farmers"),
-    "month": ("January", "March", "April", "June", "July", "October"),
-    "look": ("old", "new", "narrow", "quiet", "crowded", "wooden"),
-    "weather": ("rain", "snow", "wind", "fog"),
+    "group": re.findall(r"\w+", "residents shopkeepers teachers drivers visitors farmers"),
+    "month": re.findall(r"\w+", "January March April June July October"),
+    "look": re.findall(r"\w+", "old new narrow quiet crowded wooden"),
+    "weather": re.findall(r"\w+", "rain snow wind fog"),
 }
 
 # How the source states a fact: a decision for a firm, or a decision for a rank and the two bids.

@@ -93,9 +93,9 @@ def report(length: int, seed: int, index: int, controls: Controls = _DEFAULT) ->
 
     positions = _find_positions(decisions, chain.from_iterable(sections))
     facts = []
-    for decision, *place in zip(decisions, positions, distances, strict=True):
+    for decision, position, distance in zip(decisions, positions, distances, strict=True):
         kind, site, firm = decision.kind, decision.site, decision.firms[0]
-        facts.append(core.Fact(kind, site, firm, language.FIRMS, *place))
+        facts.append(core.Fact(kind, site, firm, language.FIRMS, position, distance))
     query = None
     if controls.agenda == _ASKED:
         sites = " ".join(decision.site for decision in decisions)

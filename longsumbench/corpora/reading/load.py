@@ -163,10 +163,13 @@ def _choose_source(corpus: Corpus, settings: DatasetSettings, stages: ArtifactCa
             f"dataset '{corpus.name}' holds text, not piece ids: leave out dataset.tokenizer"
         )
     if corpus.own_keys or settings.columns is not None:
-        for name in ("from_hub_row", "from_file_row"):
-            if from_row := vars(corpus)[name]:
-                renamed = partial(_from_renamed, _list_fields(corpus, settings), settings, from_row)
-                corpus = replace(corpus, **{name: renamed})
+        renamed = partial(_from_renamed, _list_fields(corpus, settings), settings)
+        from_hub, from_file = corpus.from_hub_row, corpus.from_file_row
+        corpus = replace(
+            corpus,
+            from_hub_row=from_hub and partial(renamed, from_hub),
+            from_file_row=from_file and partial(renamed, from_file),
+        )
     if corpus.hub is not None and not corpus.hub.repository:
         return hub_source(replace(corpus, hub=_hub_at(settings)), stages)
     if settings.path is not None and settings.filler is None:
@@ -176,7 +179,7 @@ def _choose_source(corpus: Corpus, settings: DatasetSettings, stages: ArtifactCa
     if corpus.built_in is not None:
         generate, decided_by = corpus.built_in.generate, corpus.built_in.decided_by(settings)
         facts = {"source": "built in", **decided_by}
-        return Source(decided_by, facts, lambda full: _generated(generate(settings), full))
+        return Source(decided_by, facts, lambda full: _generated(generate(settings)))
     if corpus.hub is None:
         raise UsageError(f"dataset '{corpus.name}' needs dataset.path=FOLDER or FILE")
     return hub_source(corpus, stages)
@@ -233,10 +236,9 @@ def _source_at(path: Path, corpus: Corpus, settings: DatasetSettings) -> Source:
     )
 
 
-def _generated(rows: Iterator[tuple[str, Read]], full: set[str]) -> Iterator[Entry]:
+def _generated(rows: Iterator[tuple[str, Read]]) -> Iterator[Entry]:
     for split, row in rows:
-        if split not in full:
-            yield Entry(split, partial(tuple, thinned_examples(row)))
+        yield Entry(split, partial(tuple, thinned_examples(row)))
 
 
 @dataclass
@@ -292,7 +294,8 @@ def _build(corpus: Corpus, settings: DatasetSettings, source: Source, folder: Pa
     """Read all rows of a source into a stage's folder."""
     clear_partial(folder)
     reading = _Reading(folder, settings)
-    with closing(read_rows(source.entries(reading.full), _workers(corpus, settings))) as rows:
+    entries = (entry for entry in source.entries(reading.full) if entry.split not in reading.full)
+    with closing(read_rows(entries, _workers(corpus, settings))) as rows:
         for entry, outcome in track(rows, f"reading {settings.name}", None, "rows"):
             reading.take(entry, outcome)
     writers = {split: reading.writers[split] for split in ORDER if split in reading.writers}
@@ -322,7 +325,7 @@ def _build(corpus: Corpus, settings: DatasetSettings, source: Source, folder: Pa
         "marks": [] if corpus.holds_code else marks or None,
         "cut_references": cut_references or None,
     }
-    facts |= {name: found for name, found in findings.items() if found is not None}
+    facts |= {name: value for name, value in findings.items() if value is not None}
     content = {
         "splits": {split: writer.fingerprint for split, writer in writers.items()},
         "layouts": {split: writer.layout for split, writer in writers.items()},

@@ -17,31 +17,33 @@ from longsumbench.corpora.reading.fields import BadRow, describe_names
 OWN_FIELDS = ("id", "title", "query", "document", "summary")
 REFERENCE_FIELDS = ("id", "summary")
 OUTPUT_FIELDS = ("id", "prediction")
-_USUAL_NAMES: Mapping[str, Sequence[Sequence[str]]] = {
-    "id": (
-        ("id",),
-        ("identifier", "uid", "guid", "doc_id", "document_id", "example_id", "article_id"),
-        # the last three are pandas' index
-        ("index", "__index_level_0__", "unnamed:_0", ""),
+
+
+def _read_groups(text: str) -> list[list[str]]:
+    return [group.split() for group in text.split("|")]
+
+
+_USUAL_NAMES = {
+    # the last three are pandas' index
+    "id": [
+        *_read_groups("id | identifier uid guid doc_id document_id example_id article_id"),
+        ["index", "__index_level_0__", "unnamed:_0", ""],
+    ],
+    "title": _read_groups("title"),
+    "query": _read_groups("query | question"),
+    "document": _read_groups("document | documents | text article body | source"),
+    "summary": _read_groups(
+        "summary references reference | summaries abstract highlights highlight | target"
     ),
-    "title": (("title",),),
-    "query": (("query",), ("question",)),
-    "document": (("document",), ("documents",), ("text", "article", "body"), ("source",)),
-    "summary": (
-        ("summary", "references", "reference"),
-        ("summaries", "abstract", "highlights", "highlight"),
-        ("target",),
+    "prediction": _read_groups(
+        "prediction | output generated predicted generation hypothesis candidate"
+        " | generated_summary predicted_summary generated_text output_text response"
     ),
-    "prediction": (
-        ("prediction",),
-        ("output", "generated", "predicted", "generation", "hypothesis", "candidate"),
-        ("generated_summary", "predicted_summary", "generated_text", "output_text", "response"),
-    ),
-    "output": (("output",), ("prediction",)),
-    "system": (("system",), ("model",)),
-    "annotator": (("annotator",),),
-    "aspect": (("aspect",),),
-    "score": (("score",), ("rating",)),
+    "output": _read_groups("output | prediction"),
+    "system": _read_groups("system | model"),
+    "annotator": _read_groups("annotator"),
+    "aspect": _read_groups("aspect"),
+    "score": _read_groups("score | rating"),
 }
 # names whose values have another form
 _SEVERAL = ("documents", "references")
