@@ -10,7 +10,7 @@ import datasets
 import huggingface_hub
 import pytest
 from huggingface_hub.errors import HFValidationError
-from huggingface_hub.utils import filter_repo_objects
+from huggingface_hub.utils import filter_repo_objects  # type: ignore[attr-defined] # as in its guide
 
 from longsumbench.corpora.reading import hub
 from longsumbench.exchange import push
