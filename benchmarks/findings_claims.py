@@ -155,7 +155,7 @@ def _list_lsum(records: Iterable[RunRecord]) -> list[float]:
     return [record.evaluation.scores["rougeLsum"].f for record in records]
 
 
-def _find_baseline_score(model: str, compared: list[RunRecord]) -> float:
+def _score_baseline(model: str, compared: list[RunRecord]) -> float:
     """Return the R-Lsum of a baseline on the examples of some runs."""
     ((dataset, texts, examples),) = {
         (run.key.dataset, run.key.fingerprint, run.evaluation.examples) for run in compared
@@ -188,13 +188,14 @@ def check_sentences_about_real_papers() -> None:
     stated = [
         _describe_losses(_choose_runs("pubmed")),
         _describe_losses(etads),
-        f"R-Lsum is {_format_span(_list_lsum(etads), ' to ')}, Lead's {_find_baseline_score('lead', etads):.1f}",
+        f"R-Lsum is {_format_span(_list_lsum(etads), ' to ')}, Lead's {_score_baseline('lead', etads):.1f}",
         f"{_format_span(_list_lsum(both), ' to ')} with both, {_format_span(_list_lsum(basic), ' to ')} of the basic model",
-        f"R-Lsum lies between {_format_span(_list_lsum(swept), ' and ')}, Lead's at {_find_baseline_score('lead', swept):.1f}",
+        f"R-Lsum lies between {_format_span(_list_lsum(swept), ' and ')}, Lead's at {_score_baseline('lead', swept):.1f}",
     ]
     for dataset, n, words in (("wiki_sections", 300, "R-Lsum "), ("peer_reviews", 147, "")):
         ranked = [run for run in _choose_runs(dataset, n=n) if run.key.model != "pagesum"]
-        others = f"Lead {_find_baseline_score('lead', ranked):.1f}, LexRank of paragraphs {_find_baseline_score('lexrank', ranked):.1f}"
+        scores = [_score_baseline(name, ranked) for name in ("lead", "lexrank")]
+        others = f"Lead {scores[0]:.1f}, LexRank of paragraphs {scores[1]:.1f}"
         stated.append(f"({words}{_format_span(_list_lsum(ranked), ' to ')}; {others}")
     flat = " ".join(FINDINGS.split())
     assert [words for words in stated if words not in flat] == []
@@ -205,7 +206,7 @@ def check_no_system_that_writes_is_ahead_of_lead_on_real_texts() -> None:
     for dataset in RESULTS.datasets():
         if dataset != "probe":
             for run in _find_trained_writers(dataset):
-                assert _list_lsum([run])[0] < _find_baseline_score("lead", [run]), run.run_id
+                assert _list_lsum([run])[0] < _score_baseline("lead", [run]), run.run_id
 
 
 def check_a_trained_scorer_is_ahead_on_real_texts() -> None:
