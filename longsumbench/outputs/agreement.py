@@ -46,7 +46,7 @@ _FEWEST_SYSTEMS = 5
 # With fewer, equal values of τ have an interval without width, and no reading says what is clear
 _FEWEST_DOCUMENTS = 5
 ANNOTATORS = "annotators"  # the row of people's own agreement
-_PARTS = {"f": "", "p": " precision", "r": " recall"}
+_STATISTIC_NAMES = {"f": "", "p": " precision", "r": " recall"}
 _MARK = "†"
 _STATISTICS = ("tau", "tau_both", "spearman", "accuracy", "close", "partial", "alpha")
 _COLUMNS = ["aspect", "level", "measure", "kind", "documents", "systems"]
@@ -81,7 +81,7 @@ class Agreement:
         """What people judged."""
         return list(self.table["aspect"].unique())
 
-    def rows_of(self, aspect: str, level: str = "within") -> pd.DataFrame:
+    def select_rows(self, aspect: str, level: str = "within") -> pd.DataFrame:
         """Return the rows of an aspect that are shown, by measure."""
         table = self.table[self.table["aspect"] == aspect]
         table = table[table["level"] == level].set_index("measure")
@@ -100,7 +100,7 @@ class Agreement:
 
     def interpretation(self, aspect: str) -> str:
         """Say in a sentence which metric follows an aspect, and whether this is more than length."""
-        rows = self.rows_of(aspect)
+        rows = self.select_rows(aspect)
         best = rows[rows["best"]]
         if best.empty:
             return f"{aspect}: τ is undefined for every metric."
@@ -122,7 +122,7 @@ class Agreement:
         return f"{aspect}: {text}."
 
     def _block(self, aspect: str) -> Block:
-        rows, of_systems = self.rows_of(aspect), self.rows_of(aspect, "system")
+        rows, of_systems = self.select_rows(aspect), self.select_rows(aspect, "system")
         documents, systems = int(rows["documents"].max()), int(rows["systems"].max())
         ceiling = "one annotator: no ceiling"
         if ANNOTATORS in rows.index:
@@ -163,8 +163,12 @@ class Agreement:
 
 def measure_heading(name: str) -> str:
     """Return the heading of a measure: "R-1 recall", "copied bigrams"."""
-    kind, _, part = name.partition("_")
-    return ROUGE_HEADINGS[kind] + _PARTS[part] if kind in ROUGE_HEADINGS else name.replace("_", " ")
+    kind, _, statistic = name.partition("_")
+    return (
+        ROUGE_HEADINGS[kind] + _STATISTIC_NAMES[statistic]
+        if kind in ROUGE_HEADINGS
+        else name.replace("_", " ")
+    )
 
 
 def _is_clear(row: "pd.Series[Any]", statistic: str) -> bool:
