@@ -205,9 +205,11 @@ def _find_problems(
     values = asdict(expected)
     for name in ("config", "verified"):
         del values[name]
-    pair = flatten_values(fields), flatten_values(values)
-    unlike_fields = _describe_unlike("record.json", *pair, "settings, texts and outputs give")
-    unlike_scores = []
+    source = "settings, texts and outputs give"
+    unlike_fields = _describe_unlike(
+        "record.json", flatten_values(fields), flatten_values(values), source
+    )
+    unlike_scores = list[str]()
     for name, table in sorted(tables.items()):
         unlike_scores += _unlike_ids(name, table.index, new_tables[name].index)
         new_cells = _cells(new_tables[name].reindex(table.index))
@@ -229,12 +231,13 @@ def _find_unlike_settings(
     place = Path("runs", record.key.dataset, record.key.model, record.run_id)
     if folder.absolute().parts[-4:] != place.parts:
         yield f"its folder is not {place.as_posix()}, where its record belongs"
-    settings = [flatten_values(config), flatten_values(read_config_file(folder / "config.yaml"))]
+    recorded = flatten_values(config)
+    config_file = flatten_values(read_config_file(folder / "config.yaml"))
     # A later command may rename the run, and another machine have other folders
     for name in ("name", "dataset.path"):
-        if name in settings[0]:
-            settings[0][name] = settings[1].get(name)
-    yield from _describe_unlike("record.json", *settings, "config.yaml has")
+        if name in recorded:
+            recorded[name] = config_file.get(name)
+    yield from _describe_unlike("record.json", recorded, config_file, "config.yaml has")
 
 
 def _expected_record(

@@ -229,9 +229,9 @@ def _score_pairs(paired: PairedTexts, rouge: Rouge) -> Report:
     table, measures = scored.per_example, dict[str, MeasureMean]()
     # Of a run the sources are known, too: it also has the default metrics
     if paired.examples is not None:
-        texts = {pair.id: pair.prediction for pair in paired.pairs}
+        by_id = {pair.id: pair.prediction for pair in paired.pairs}
         selected = paired.examples.select(table.index)
-        predicted = [[texts[name] for name in selected.ids]]
+        predicted = [[by_id[name] for name in selected.ids]]
         metrics = default_metrics(rouge.scoring)
         measured = evaluate(predicted, selected, (), rouge.scoring, metrics)
         table = table.join(measured.per_example)
