@@ -7,7 +7,6 @@ import numpy as np
 import probe_claims
 import pytest
 import real_systems
-import real_systems_claims as claims
 from rouge_score import rouge_scorer
 from support.json_files import read_rows
 from support.paths import SHARED
@@ -37,14 +36,6 @@ def imported(dataset: str) -> Iterator[tuple[str, RunRecord]]:
             yield record.imported.file.removesuffix(".jsonl"), record
 
 
-def test_the_findings_have_the_numbers_of_the_scores() -> None:
-    """Tables and sentences of docs/findings.md and the front page are what the program computes."""
-    rows = claims.Rows(RESULTS)
-    sentences = [(probe_claims.FINDINGS, words) for words in claims.sentences(rows)]
-    sentences += claims.front_sentences(rows)
-    assert probe_claims.differences(claims.tables_of_qmsum(rows), sentences) == []
-
-
 @pytest.mark.parametrize("dataset", real_systems.SETS)
 def test_each_mean_is_that_of_the_scores(dataset: str) -> None:
     """F1, precision and recall in records and tables are the means of the committed scores of the examples."""
@@ -58,29 +49,6 @@ def test_each_mean_is_that_of_the_scores(dataset: str) -> None:
             parts = [rouge.p, rouge.r, rouge.f]
             assert parts == pytest.approx([means[f"{kind}_{part}"] for part in "prf"], abs=1e-9)
             assert frame.loc[record.run_id, kind] == pytest.approx(means[f"{kind}_f"], abs=1e-4)
-
-
-@pytest.mark.parametrize(
-    ("dataset", "examples"), [("qmsum", 281), ("qmsum_meetings", 35), ("squality_human", 100)]
-)
-def test_all_systems_and_baselines_have_the_same_examples(dataset: str, examples: int) -> None:
-    """One block has every system of the set and every baseline; GPT-3.5, with nine outputs, is in another."""
-    block = read_table(RESULTS, dataset).comparable[0]
-    names = {system.partition(": ")[0] for system in real_systems.SETS[dataset][-1].values()}
-    assert {row.first.key.model for row in block.rows} == (names | {*real_systems.BASELINES}) - {
-        "GPT-3.5"
-    }
-    assert {row.first.evaluation.n for row in block.rows} == {examples}
-    assert {file for file, _ in imported(dataset)} == {*real_systems.SETS[dataset][-1]}
-
-
-def test_records_name_source_and_licence() -> None:
-    """Each import has its source, its licence and the hash of its file."""
-    for dataset in real_systems.SETS:
-        for _, record in imported(dataset):
-            assert record.imported is not None
-            assert record.imported.origin.endswith(("Apache-2.0", "BSD-3-Clause", "CC BY 4.0"))
-            assert len(record.imported.sha256) == 64
 
 
 @needs_outputs

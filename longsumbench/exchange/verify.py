@@ -210,28 +210,23 @@ def _find_problems(
     values = asdict(expected)
     for name in ("config", "verified"):
         del values[name]
-    unlike_fields = unlike_values(flatten_values(fields), flatten_values(values))
-    unlike_scores = [*_find_unlike_scores(tables, new_tables)]
+    source = "settings, texts and outputs give"
+    unlike_fields = _describe_unlike(
+        "record.json", flatten_values(fields), flatten_values(values), source
+    )
+    unlike_scores = list[str]()
+    for name, table in sorted(tables.items()):
+        unlike_scores += _unlike_ids(name, table.index, new_tables[name].index)
+        new_cells = _cells(new_tables[name].reindex(table.index))
+        unlike_scores += _describe_unlike(name, _cells(table), new_cells, "the outputs give")
     if unlike_fields and unlike_scores:
         yield "predictions.jsonl: changed, or the scores in all other files are"
-    yield from _describe_unlike("record.json", unlike_fields, "settings, texts and outputs give")
-    yield from unlike_scores
+    yield from (*unlike_fields, *unlike_scores)
     if tables and not unlike_scores:
         scores = _score_by_library(config, subset.splits[split_name], outputs["predictions.jsonl"])
         cells = _cells(tables[files["predictions.jsonl"]])
         recorded = {name: cells[name] for name in scores}
-        yield from _describe_unlike(
-            "scores.csv", unlike_values(recorded, scores), "rouge_score gives"
-        )
-
-
-def _find_unlike_scores(
-    tables: Mapping[str, pd.DataFrame], new_tables: Mapping[str, pd.DataFrame]
-) -> Iterator[str]:
-    for name, table in sorted(tables.items()):
-        yield from _unlike_ids(name, table.index, new_tables[name].index)
-        unlike = unlike_values(_cells(table), _cells(new_tables[name].reindex(table.index)))
-        yield from _describe_unlike(name, unlike, "the outputs give")
+        yield from _describe_unlike("scores.csv", recorded, scores, "rouge_score gives")
 
 
 def _find_unlike_settings(
@@ -241,12 +236,13 @@ def _find_unlike_settings(
     place = Path("runs", record.key.dataset, record.key.model, record.run_id)
     if folder.absolute().parts[-4:] != place.parts:
         yield f"its folder is not {place.as_posix()}, where its record belongs"
-    settings = [flatten_values(config), flatten_values(read_config_file(folder / "config.yaml"))]
+    recorded = flatten_values(config)
+    config_file = flatten_values(read_config_file(folder / "config.yaml"))
     # A later command may rename the run, and another machine have other folders
     for name in ("name", "dataset.path"):
-        if name in settings[0]:
-            settings[0][name] = settings[1].get(name)
-    yield from _describe_unlike("record.json", unlike_values(*settings), "config.yaml has")
+        if name in recorded:
+            recorded[name] = config_file.get(name)
+    yield from _describe_unlike("record.json", recorded, config_file, "config.yaml has")
 
 
 def _expected_record(
@@ -259,32 +255,30 @@ def _expected_record(
     """Return a record with what its settings, texts and summaries decide; the other fields are its own."""
     copies = copies_sources(config, record.fit, record.system.checkpoint)
     facts = recorded_facts(texts.facts, RecordedTexts)
-    expected = replace(
-        record,
-        outputs_digest=digest_texts(summaries),
-        ledger=total_ledger(summaries, copies, config.decode),
-        texts=replace(facts, more=record.texts.more),
-    )
     model = config.model
     is_import = isinstance(model, ImportedConfig)
+    changes: dict[str, Any] = {
+        "outputs_digest": digest_texts(summaries),
+        "ledger": total_ledger(summaries, copies, config.decode),
+        "texts": replace(facts, more=record.texts.more),
+    }
     if is_import and not record.config.model.get("imported"):
         _log.warning(f"{record.label}: settings not checked, because this system is not installed")
-        return expected
+        return replace(record, **changes)
+    changes["imported"] = None
     if is_import:
-        config.model = ImportedConfig(
-            record.key.model, variant=record.variant, seed=record.key.seed
-        )
-        imported = record.imported or ImportedOutputs("", "")
-        expected = replace(expected, imported=imported, costs=RunCosts())
-    else:
-        expected = replace(expected, imported=None)
+        key = record.key
+        config.model = ImportedConfig(key.model, variant=record.variant, seed=key.seed)
+        changes["imported"] = record.imported or ImportedOutputs("", "")
+        changes["costs"] = RunCosts()
     has_checkpoint = (
         getattr(model, "checkpoint", None) or model.name not in registry.systems.shipped()
     )
     if is_import or not has_checkpoint:
-        expected = replace(expected, system=RecordedSystem(more=record.system.more))
-    oracle = sees_reference(config.model, config.decode)
-    expected = replace(expected, oracle=oracle, fit=_expected_fit(folder, record, config, texts))
+        changes["system"] = RecordedSystem(more=record.system.more)
+    changes["oracle"] = sees_reference(config.model, config.decode)
+    changes["fit"] = _expected_fit(folder, record, config, texts)
+    expected = replace(record, **changes)
     try:
         key = key_of_run(config, texts, expected.outputs_digest if record.imported else "")
         # Other code may have made it
@@ -464,11 +458,14 @@ def _score_by_library(
 
 
 def _describe_unlike(
-    name: str, unlike: Mapping[str, tuple[Any, Any]], source: str
-) -> Iterator[str]:
-    for field, (old, new) in [*unlike.items()][:1]:
+    file: str, recorded: Mapping[str, Any], expected: Mapping[str, Any], source: str
+) -> list[str]:
+    """Return a line about the first value of a file that differs; none if all agree."""
+    unlike = unlike_values(recorded, expected)
+    for field, (old, new) in unlike.items():
         count = format_count(len(unlike), "value")
-        yield f"{name}: {field} is {old}, {source} {new} ({count} in all)"
+        return [f"{file}: {field} is {old}, {source} {new} ({count} in all)"]
+    return []
 
 
 def _unlike_ids(file: str, ids: Iterable[str], expected: Iterable[str]) -> Iterator[str]:

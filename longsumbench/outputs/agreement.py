@@ -41,11 +41,11 @@ from longsumbench.outputs.judgements import (
 from longsumbench.views.tables import Block, Stressed, Tied, terminal
 
 # Fewer are refused at the level of systems, and marked within documents
-FEWEST_SYSTEMS = 5
+_FEWEST_SYSTEMS = 5
 # With fewer, equal values of τ have an interval without width, and no reading says what is clear
 _FEWEST_DOCUMENTS = 5
 ANNOTATORS = "annotators"  # the row of people's own agreement
-_PARTS = {"f": "", "p": " precision", "r": " recall"}
+_STATISTIC_NAMES = {"f": "", "p": " precision", "r": " recall"}
 _MARK = "†"
 _STATISTICS = ("tau", "tau_both", "spearman", "accuracy", "close", "partial", "alpha")
 _COLUMNS = ["aspect", "level", "measure", "kind", "documents", "systems"]
@@ -55,7 +55,7 @@ _COLUMNS += ["best", "p", "p_holm", "note"]
 _LEGEND = (
     "τ: Kendall's τ-b within documents; 95 %: its interval over documents. Given length: partial τ. Systems: τ-b of "
     "their means, with its interval over documents and systems. Pairs: share of pairs in people's order. Close: τ-b "
-    f"of the half of the pairs that a measure sets least apart. {_MARK} fewer than {FEWEST_SYSTEMS} systems a document."
+    f"of the half of the pairs that a measure sets least apart. {_MARK} fewer than {_FEWEST_SYSTEMS} systems a document."
 )
 
 
@@ -80,7 +80,7 @@ class Agreement:
         """What people judged."""
         return list(self.table["aspect"].unique())
 
-    def rows_of(self, aspect: str, level: str = "within") -> pd.DataFrame:
+    def select_rows(self, aspect: str, level: str = "within") -> pd.DataFrame:
         """Return the rows of an aspect that are shown, by measure."""
         table = self.table[self.table["aspect"] == aspect]
         table = table[table["level"] == level].set_index("measure")
@@ -93,13 +93,13 @@ class Agreement:
     def render(self) -> str:
         """Return a table for each aspect and its reading, for the terminal."""
         head = Block("", (*self.notes, _LEGEND), (), "", [])
-        readings = Block("", tuple(map(self.reading, self.aspects)), (), "", [])
+        readings = Block("", tuple(map(self.interpretation, self.aspects)), (), "", [])
         blocks = [head, *map(self._block, self.aspects), readings]
         return terminal(f"Agreement with people: {self.name}", blocks)
 
-    def reading(self, aspect: str) -> str:
+    def interpretation(self, aspect: str) -> str:
         """Say in a sentence which metric follows an aspect, and whether this is more than length."""
-        rows = self.rows_of(aspect)
+        rows = self.select_rows(aspect)
         best = rows[rows["best"]]
         if best.empty:
             return f"{aspect}: τ is undefined for every metric."
@@ -121,7 +121,7 @@ class Agreement:
         return f"{aspect}: {text}."
 
     def _block(self, aspect: str) -> Block:
-        rows, of_systems = self.rows_of(aspect), self.rows_of(aspect, "system")
+        rows, of_systems = self.select_rows(aspect), self.select_rows(aspect, "system")
         documents, systems = int(rows["documents"].max()), int(rows["systems"].max())
         ceiling = "one annotator: no ceiling"
         if ANNOTATORS in rows.index:
@@ -130,7 +130,7 @@ class Agreement:
         is_clear = any(_is_clear(best, "tau") for _, best in rows[rows["best"]].iterrows())
         cells = []
         for (name, row), (_, means) in zip(rows.iterrows(), of_systems.iterrows(), strict=True):
-            tau = _number(row["tau"]) + (_MARK if systems < FEWEST_SYSTEMS else "")
+            tau = _number(row["tau"]) + (_MARK if systems < _FEWEST_SYSTEMS else "")
             # no metric is marked if it is not clear that the best one follows people
             if is_clear and row["best"]:
                 tau = Stressed(tau)
@@ -162,8 +162,12 @@ class Agreement:
 
 def measure_heading(name: str) -> str:
     """Return the heading of a measure: "R-1 recall", "copied bigrams"."""
-    kind, _, part = name.partition("_")
-    return ROUGE_HEADINGS[kind] + _PARTS[part] if kind in ROUGE_HEADINGS else name.replace("_", " ")
+    kind, _, statistic = name.partition("_")
+    return (
+        ROUGE_HEADINGS[kind] + _STATISTIC_NAMES[statistic]
+        if kind in ROUGE_HEADINGS
+        else name.replace("_", " ")
+    )
 
 
 def _is_clear(row: "pd.Series[Any]", statistic: str) -> bool:
@@ -226,27 +230,22 @@ def agreement(
     )
 
 
-def measure_agreement(
-    judged: JudgedOutputs, measures: Measures, resamples: int, fewest_systems: int = FEWEST_SYSTEMS
-) -> pd.DataFrame:
+def measure_agreement(judged: JudgedOutputs, measures: Measures, resamples: int) -> pd.DataFrame:
     """Return one row per aspect, level and measure.
 
     Args:
         judged: what people judged.
         measures: the scores of the outputs.
         resamples: of each bootstrap.
-        fewest_systems: with fewer, the level of systems is refused.
     """
     tables = []
     for aspect, judgements in zip(judged.aspects, judged.judgements, strict=True):
-        table = _measure_aspect(judgements, measures, resamples, fewest_systems)
+        table = _measure_aspect(judgements, measures, resamples)
         tables.append(table.assign(aspect=aspect))
     return pd.concat(tables, ignore_index=True).reindex(columns=_COLUMNS)
 
 
-def _measure_aspect(
-    judgements: Numbers, measures: Measures, resamples: int, fewest_systems: int
-) -> pd.DataFrame:
+def _measure_aspect(judgements: Numbers, measures: Measures, resamples: int) -> pd.DataFrame:
     """Return the rows of an aspect with the judgements [annotators, documents, systems], and tests."""
     # sums in another order differ in the last digit: equal means have to be ties
     people, length = np.round(mean_of(judgements), 12), measures.scores["words"]
@@ -254,9 +253,9 @@ def _measure_aspect(
     num_documents, num_systems = (int(np.isfinite(people).any(axis=axis).sum()) for axis in (1, 0))
     system_counts: Numbers | None = draw_counts(resamples, people.shape[1], BOOTSTRAP_SEED + 1)
     refusal = ""
-    if num_systems < fewest_systems:
+    if num_systems < _FEWEST_SYSTEMS:
         system_counts = None
-        refusal = f"No τ of systems: {num_systems} are fewer than {fewest_systems}."
+        refusal = f"No τ of systems: {num_systems} are fewer than {_FEWEST_SYSTEMS}."
     compared = {name: [(scores, people)] for name, scores in measures.scores.items()}
     kinds = dict.fromkeys(compared, "metric") | dict.fromkeys(CONTROLS, "control")
     if np.isfinite(judgements).sum(axis=0).max() > 1:

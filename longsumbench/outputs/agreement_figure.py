@@ -22,7 +22,7 @@ def agreement_figure(result: Agreement) -> IntervalFigure:
     panels = []
     for aspect in result.aspects:
         rows, levels = [], {}
-        for measure, number in result.rows_of(aspect).iterrows():
+        for measure, number in result.select_rows(aspect).iterrows():
             heading = measure_heading(str(measure))
             if number["kind"] == "metric":
                 estimate = Estimate(number["tau"], number["tau_lo"], number["tau_hi"])

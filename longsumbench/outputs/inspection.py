@@ -216,7 +216,9 @@ def _explain_no_evidence(number: int, places: set[int], record: RunRecord) -> st
 def _read_row(path: Path, name: str) -> dict[str, float]:
     """Return column → score of an example; empty if the file does not exist, or has no row of it."""
     scores = read_scores(path) if path.is_file() else pd.DataFrame()
-    return {} if name not in scores.index else scores.loc[name].to_dict()
+    if name not in scores.index:
+        return {}
+    return {str(column): float(score) for column, score in scores.loc[name].items()}
 
 
 def inspection_folder(results: Results, record: RunRecord) -> Path:

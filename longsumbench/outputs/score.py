@@ -8,11 +8,10 @@ import logging
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
+from functools import cached_property
 from itertools import islice
 from pathlib import Path
 from typing import Any
-
-import pandas as pd
 
 from longsumbench.arguments import public_function
 from longsumbench.core import Document, Example, Scored, Scoring, Sentences, bounds_of, check_value
@@ -35,8 +34,13 @@ _log = logging.getLogger(__name__)
 
 _PERL_DECIMALS = 5
 _UNREAD = Document(None, ())  # ROUGE does not use the source
-_SENTENCE_ENDS = ("<n>", "<q>", "[SEP]", "[X_SEP]")  # what systems write between sentences
-_TAGS = ("<s>", "</s>", "<t>", "</t>", "[CLS]", "<pad>")  # what systems write around sentences
+_NO_END = "and ends no sentence, which lowers R-Lsum most; replace it by a line break"
+_EXTRA_WORD = "which changes every score; remove it"
+# What systems write between and around sentences → its effect
+_MARKS = {
+    **dict.fromkeys(("<n>", "<q>", "[SEP]", "[X_SEP]"), _NO_END),
+    **dict.fromkeys(("<s>", "</s>", "<t>", "</t>", "[CLS]", "<pad>"), _EXTRA_WORD),
+}
 _GIVEN = "given"  # in a signature: the texts are lists of sentences
 _MANY, _FEW = 0.5, 0.1  # shares of a side's texts
 _LONG_SENTENCE = 60  # words; a longer sentence is probably unsplit text
@@ -223,9 +227,15 @@ def _score_pairs(paired: PairedTexts, rouge: Rouge) -> Report:
         about_outputs.append(f"left out of the means: {share}, because {reason}")
     _print_warnings(about_outputs)
     table, measures = scored.per_example, dict[str, MeasureMean]()
-    # Of a run the sources are known, too
+    # Of a run the sources are known, too: it also has the default metrics
     if paired.examples is not None:
-        table, measures = _add_measures(table, paired, rouge.scoring)
+        by_id = {pair.id: pair.prediction for pair in paired.pairs}
+        selected = paired.examples.select(table.index)
+        predicted = [[by_id[name] for name in selected.ids]]
+        metrics = default_metrics(rouge.scoring)
+        measured = evaluate(predicted, selected, (), rouge.scoring, metrics)
+        table = table.join(measured.per_example)
+        measures = dict(measured.evaluation.measures)
     return Report(
         evaluation.scores,
         Scored(table, evaluation.empty_references, evaluation.empty_predictions),
@@ -240,18 +250,6 @@ def _score_pairs(paired: PairedTexts, rouge: Rouge) -> Report:
         outputs=evaluation.outputs,
         measures=measures,
     )
-
-
-def _add_measures(
-    table: pd.DataFrame, paired: PairedTexts, scoring: Scoring
-) -> tuple[pd.DataFrame, dict[str, MeasureMean]]:
-    """Add the default metrics of a run's outputs, whose sources are known; return their means, too."""
-    assert paired.examples is not None
-    texts = {pair.id: pair.prediction for pair in paired.pairs}
-    examples = paired.examples.select(table.index)
-    predictions = [[texts[name] for name in examples.ids]]
-    measured = evaluate(predictions, examples, (), scoring, default_metrics(scoring))
-    return table.join(measured.per_example), dict(measured.evaluation.measures)
 
 
 def _describe_left_out(paired: PairedTexts) -> Iterator[str]:
@@ -273,13 +271,18 @@ class TextTable:
     Attributes:
         name: "predictions" or "references".
         texts: the texts as read.
-        split: the sentences to be scored.
+        rule: how they are split, as in `split_for_rouge`.
     """
 
     name: str
     ids: Sequence[str]
     texts: Sequence[RawText]
-    split: Sequence[Sentences]
+    rule: str
+
+    @cached_property
+    def split(self) -> list[Sentences]:
+        """The sentences to be scored."""
+        return [tuple(split_for_rouge(text, self.rule)) for text in self.texts]
 
     def describe(self, rows: Sequence[int]) -> str:
         """Describe `rows` by their number and the first id: "3 of 10 references (e.g. 'a')"."""
@@ -295,13 +298,9 @@ def split_sides(pairs: Sequence[ScoredPair], rule: str = "suite") -> tuple[TextT
     ids = [pair.id for pair in pairs]
     predictions = [*remove_control_codes((pair.id, pair.prediction) for pair in pairs)]
     return (
-        _split_side("predictions", ids, predictions, rule),
-        _split_side("references", owners, references, rule),
+        TextTable("predictions", ids, predictions, rule),
+        TextTable("references", owners, references, rule),
     )
-
-
-def _split_side(name: str, ids: Sequence[str], texts: Sequence[RawText], rule: str) -> TextTable:
-    return TextTable(name, ids, texts, [tuple(split_for_rouge(text, rule)) for text in texts])
 
 
 def splitting_of(predictions: TextTable, references: TextTable) -> str:
@@ -336,17 +335,9 @@ def _literal_marks(side: TextTable) -> Iterator[str]:
     texts = [text if isinstance(text, str) else "\n".join(text) for text in side.texts]
     marked = zip(side.ids, map(marks_in, texts), strict=True)
     yield from describe_marks(marked, len(texts), side.name)
-    # Few texts have such a sign at all
-    suspects = [row for row, text in enumerate(texts) if "<" in text or "[" in text]
-    for mark in (*_SENTENCE_ENDS, *_TAGS):
-        if rows := [row for row in suspects if mark in texts[row]]:
+    for mark, effect in _MARKS.items():
+        if rows := [row for row, text in enumerate(texts) if mark in text]:
             words = " ".join(_WORD_IN.findall(mark)).lower()
-            if mark in _SENTENCE_ENDS:
-                effect = (
-                    "and ends no sentence, which lowers R-Lsum most; replace it by a line break"
-                )
-            else:
-                effect = "which changes every score; remove it"
             yield f"literal {mark} in {side.describe(rows)}: it is scored as '{words}', {effect}"
 
 

@@ -116,7 +116,7 @@ class TokenWindows:
     @property
     def num_tokens(self) -> int:
         """The number of source tokens."""
-        return self.middles.shape[2]
+        return len(self.middles[0, 0])
 
     @property
     def mean_widths(self) -> NDArray[np.float64]:

@@ -1,59 +1,36 @@
-"""The numbers that docs/ states are those of the committed results."""
+"""Check what docs/findings.md and docs/probe.md conclude from the runs in results/reference.
+
+Usage: python benchmarks/findings_claims.py
+
+`probe_claims.py`, `extractive_claims.py` and `real_systems_claims.py` compare tables and sentences with `--check`.
+"""
 
 import math
 import re
 from collections.abc import Iterable
-from pathlib import Path
 
 import extractive_claims as extracts
-import pandas as pd
 import probe_claims as claims
-import pytest
-from support.paths import ROOT
-from support.run_records import changed, record
+import real_systems
 
 from longsumbench.formatting import format_duration
 from longsumbench.leaderboards.comparability import ROUGE_HEADINGS
-from longsumbench.metrics.aggregate import write_scores
+from longsumbench.leaderboards.table import read_table
 from longsumbench.runs.record import RunRecord, measured_mean, source_seen
 from longsumbench.runs.results import Results
 
-pytestmark = pytest.mark.numbers
-
 RESULTS = Results(claims.RESULTS)
-FINDINGS = (ROOT / claims.FINDINGS).read_text()
+FINDINGS = (claims.ROOT / claims.FINDINGS).read_text()
 
 
-@pytest.fixture(scope="module")
-def seal_runs() -> claims.Runs:
-    """The runs of SEAL's family and of PageSum."""
-    return claims.read_runs(RESULTS, [*claims.SEAL_FAMILY, *claims.PAGESUMS])
-
-
-def test_probe_in_its_page(seal_runs: claims.Runs) -> None:
-    """Tables, sentences and picture of SEAL and PageSum on `probe` are what benchmarks/claims.py computes."""
-    tables = [claims.kinds_table(seal_runs), claims.seal_table(seal_runs)]
-    assert claims.differences(tables, claims.seal_sentences(seal_runs)) == []
-
-
-def test_probe_in_the_findings() -> None:
-    """So are those of docs/findings.md."""
-    runs = claims.read_runs(RESULTS, [*claims.ETADS, *claims.HIERARCHICAL])
-    tables = [
-        claims.etads_table(runs),
-        claims.hierarchical_table(runs),
-        claims.lengths_table(RESULTS),
-    ]
-    assert claims.differences(tables, claims.other_sentences(runs)) == []
-
-
-def test_what_is_concluded_from_probe(seal_runs: claims.Runs) -> None:
+def check_what_is_concluded_from_probe() -> None:
     """SEAL finds more facts in one place than EA with as many tokens, twice as many with 128; both and PageSum learned."""
+    seal_runs = claims.read_runs(RESULTS, [*claims.SEAL_FAMILY, *claims.PAGESUMS])
     rows = claims.seal_table(seal_runs).rows
     cells = {row[:2]: row[2] for row in rows}
-    assert bounds(cells["`seal`", "256"])[0] > bounds(cells["`ea`", "256"])[1]
+    assert _read_bounds(cells["`seal`", "256"])[0] > _read_bounds(cells["`ea`", "256"])[1]
     seal, ea = (float(cells[f"`{name}`", "128"].split()[0]) for name in ("seal", "ea"))
-    assert seal / ea == pytest.approx(2, abs=0.1)
+    assert abs(seal / ea - 2) <= 0.1
     assert [row[0] for row in rows if "learn" in row[0]] == [
         "`ca`, not learned",
         "`trunc`, not learned",
@@ -65,7 +42,7 @@ def test_what_is_concluded_from_probe(seal_runs: claims.Runs) -> None:
     assert low < chance < high
 
 
-def test_which_systems_learned() -> None:
+def check_which_systems_learned() -> None:
     """docs/findings.md concludes from rows without a mark, and its sentences name the others."""
     runs = claims.read_runs(
         RESULTS, [*claims.ETADS, *claims.HIERARCHICAL, *claims.SAME_SIZE, *claims.PROSE]
@@ -92,7 +69,7 @@ def test_which_systems_learned() -> None:
     ]
 
 
-def test_three_of_four_single_facts_in_long_texts() -> None:
+def check_three_of_four_single_facts_in_long_texts() -> None:
     """At 65,536 tokens only PageSum and the Hierarchical Transformer find so many, as docs/findings.md says."""
     single_facts = {}
     for name, *_, facts in claims.lengths_table(RESULTS).rows:
@@ -104,69 +81,29 @@ def test_three_of_four_single_facts_in_long_texts() -> None:
             assert single < 20
 
 
-def made(seed: int, **changes: object) -> RunRecord:
-    """Return a run of SEAL as `dataset=probe scale=probe` makes it."""
-    trained = {
-        "batch_size": 16,
-        "accumulation": 1,
-        "batch_words": 2_048,
-        "learning_rate": 0.003,
-        "unlock": 0.6,
-        "max_steps": 1_500,
-    }
-    texts = {"name": "probe", "reader": "probe"}
-    config = {"dataset": texts, "train": trained}
-    facts = {"dataset": "probe", "scale": "probe", "n": 400, "config": config}
-    run = record("seal", 30, **facts, run_id=f"seal{seed:08d}", seed=seed)
-    return changed(run, **changes)
-
-
-def write_run(run: RunRecord, root: Path) -> Path:
-    """Write a run with a score; return its folder."""
-    folder = Results(root).run_folder(run)
-    run.write(folder)
-    index = pd.Index(["a"], name="id")
-    write_scores(folder / "scores.csv", pd.DataFrame({"score": [0.5]}, index=index))
-    return folder
-
-
-@pytest.mark.parametrize(
-    "changes", [{"n": 200}, {"variant": "extractive_length=128"}, {"split": "validation"}]
-)
-def test_runs_that_differ_in_anything_are_not_meant(
-    changes: dict[str, object], tmp_path: Path
-) -> None:
-    """A claim rests on runs that are exactly its own; another setting makes its seed missing, in one line."""
-    claim = claims.Claim("seal")
-    for run in (made(1), made(2, **changes), made(3)):
-        write_run(run, tmp_path)
-    with pytest.raises(SystemExit) as message:
-        claims.read_runs(Results(tmp_path), [claim])
-    assert str(message.value).endswith(f"are missing in {tmp_path}: seal (1,500 steps), seed 2")
-    write_run(made(2, run_id="another00000"), tmp_path)
-    runs = claims.read_runs(Results(tmp_path), [claim])[claim]
-    assert [run.record.key.seed for run in runs] == [1, 2, 3]
-
-
-def bounds(cell: str) -> tuple[float, float]:
+def _read_bounds(cell: str) -> tuple[float, float]:
     """Return the interval of a cell: "94.0 (92.8 to 95.2; …" → 92.8, 95.2."""
     found = re.search(r"\((\S+) to (\S+);", cell)
     assert found is not None
     return float(found[1]), float(found[2])
 
 
-def test_the_table_of_pubmed() -> None:
+def check_the_table_of_pubmed() -> None:
     """Each row of the table in docs/findings.md is what the record of its run holds."""
     header = next(line for line in FINDINGS.splitlines() if line.startswith("| model"))
-    names = cells_of(header)
-    rows = [cells_of(line) for line in FINDINGS.splitlines() if len(cells_of(line)) == len(names)]
+    names = _split_cells(header)
+    rows = [
+        _split_cells(line)
+        for line in FINDINGS.splitlines()
+        if len(_split_cells(line)) == len(names)
+    ]
     records = {record.run_id[:8]: record for record in RESULTS.records("pubmed")}
     found = 0
     for row in (dict(zip(names, row, strict=True)) for row in rows):
         if record := records.get(row["run"]):
             found += 1
             assert [row[name].strip("* ") for name in ROUGE_HEADINGS.values()] == [
-                score_of(record, kind) for kind in ROUGE_HEADINGS
+                _describe_score(record, kind) for kind in ROUGE_HEADINGS
             ]
             seen, trained = source_seen(record), record.fit.steps
             assert row["source read"] == ("" if seen is None else f"{seen:.0f} %")
@@ -174,11 +111,11 @@ def test_the_table_of_pubmed() -> None:
     assert found == len(records)
 
 
-def cells_of(line: str) -> list[str]:
+def _split_cells(line: str) -> list[str]:
     return [cell.strip() for cell in line.strip("|").split("|")] if line.startswith("|") else []
 
 
-def score_of(record: RunRecord, kind: str) -> str:
+def _describe_score(record: RunRecord, kind: str) -> str:
     number = measured_mean(record, kind)
     assert number is not None
     mean, low, high = number
@@ -187,33 +124,38 @@ def score_of(record: RunRecord, kind: str) -> str:
     return f"{mean:.1f} ±{(high - low) / 2:.1f}"
 
 
-def chosen(dataset: str, **facts: object) -> list[RunRecord]:
+def _choose_runs(dataset: str, **facts: object) -> list[RunRecord]:
     """Return the runs on a dataset with these facts that were trained to write."""
-    found = trained_to_write(dataset, **facts)
+    found = _find_trained_writers(dataset, **facts)
     assert found
     return found
 
 
-def trained_to_write(dataset: str, **facts: object) -> list[RunRecord]:
+def _fact(run: RunRecord, name: str) -> object:
+    values = {"model": run.key.model, "n": run.evaluation.n, "variant": run.variant}
+    return values[name]
+
+
+def _find_trained_writers(dataset: str, **facts: object) -> list[RunRecord]:
     trained = []
     for run in RESULTS.records(dataset):
-        is_chosen = changed(run, **facts) == run
+        is_chosen = all(_fact(run, name) == value for name, value in facts.items())
         if is_chosen and run.fit.steps and run.config.scale != extracts.SCALE:
             trained.append(run)
     return trained
 
 
-def span(values: Iterable[float], between: str) -> str:
+def _format_span(values: Iterable[float], between: str) -> str:
     """Return the lowest and the highest number, with one digit."""
     numbers = list(values)
     return f"{min(numbers):.1f}{between}{max(numbers):.1f}"
 
 
-def lsum(records: Iterable[RunRecord]) -> list[float]:
+def _list_lsum(records: Iterable[RunRecord]) -> list[float]:
     return [record.evaluation.scores["rougeLsum"].f for record in records]
 
 
-def baseline(model: str, compared: list[RunRecord]) -> float:
+def _score_baseline(model: str, compared: list[RunRecord]) -> float:
     """Return the R-Lsum of a baseline on the examples of some runs."""
     ((dataset, texts, examples),) = {
         (run.key.dataset, run.key.fingerprint, run.evaluation.examples) for run in compared
@@ -230,49 +172,44 @@ def baseline(model: str, compared: list[RunRecord]) -> float:
     return score
 
 
-def losses(records: list[RunRecord]) -> str:
-    first = span((record.fit.first_loss or math.nan for record in records), "–")
-    last = span((record.fit.last_loss or math.nan for record in records), "–")
+def _describe_losses(records: list[RunRecord]) -> str:
+    first = _format_span((record.fit.first_loss or math.nan for record in records), "–")
+    last = _format_span((record.fit.last_loss or math.nan for record in records), "–")
     return f"loss falls from {first} to {last}"
 
 
-def test_sentences_about_real_papers() -> None:
+def check_sentences_about_real_papers() -> None:
     """Losses and ranges of R-Lsum in the sentences of docs/findings.md are those of the records."""
-    etads, swept = chosen("wiki_sections", n=500, model="etads"), chosen("sumpubmed")
+    etads, swept = _choose_runs("wiki_sections", n=500, model="etads"), _choose_runs("sumpubmed")
     both, basic = (
         [run for run in etads if run.variant == variant]
         for variant in ("", "focus_layers=[],saliency_layers=[]")
     )
     stated = [
-        losses(chosen("pubmed")),
-        losses(etads),
-        f"R-Lsum is {span(lsum(etads), ' to ')}, Lead's {baseline('lead', etads):.1f}",
-        f"{span(lsum(both), ' to ')} with both, {span(lsum(basic), ' to ')} of the basic model",
-        f"R-Lsum lies between {span(lsum(swept), ' and ')}, Lead's at {baseline('lead', swept):.1f}",
+        _describe_losses(_choose_runs("pubmed")),
+        _describe_losses(etads),
+        f"R-Lsum is {_format_span(_list_lsum(etads), ' to ')}, Lead's {_score_baseline('lead', etads):.1f}",
+        f"{_format_span(_list_lsum(both), ' to ')} with both, {_format_span(_list_lsum(basic), ' to ')} of the basic model",
+        f"R-Lsum lies between {_format_span(_list_lsum(swept), ' and ')}, Lead's at {_score_baseline('lead', swept):.1f}",
     ]
     for dataset, n, words in (("wiki_sections", 300, "R-Lsum "), ("peer_reviews", 147, "")):
-        ranked = [run for run in chosen(dataset, n=n) if run.key.model != "pagesum"]
-        others = f"Lead {baseline('lead', ranked):.1f}, LexRank of paragraphs {baseline('lexrank', ranked):.1f}"
-        stated.append(f"({words}{span(lsum(ranked), ' to ')}; {others}")
+        ranked = [run for run in _choose_runs(dataset, n=n) if run.key.model != "pagesum"]
+        scores = [_score_baseline(name, ranked) for name in ("lead", "lexrank")]
+        others = f"Lead {scores[0]:.1f}, LexRank of paragraphs {scores[1]:.1f}"
+        stated.append(f"({words}{_format_span(_list_lsum(ranked), ' to ')}; {others}")
     flat = " ".join(FINDINGS.split())
     assert [words for words in stated if words not in flat] == []
 
 
-def test_no_system_that_writes_is_ahead_of_lead_on_real_texts() -> None:
+def check_no_system_that_writes_is_ahead_of_lead_on_real_texts() -> None:
     """As README.md and docs/findings.md say: on real text, every run that was trained to write is below Lead."""
     for dataset in RESULTS.datasets():
         if dataset != "probe":
-            for run in trained_to_write(dataset):
-                assert lsum([run])[0] < baseline("lead", [run]), run.run_id
+            for run in _find_trained_writers(dataset):
+                assert _list_lsum([run])[0] < _score_baseline("lead", [run]), run.run_id
 
 
-def test_extracts_in_the_findings() -> None:
-    """The tables of the extractive track are what benchmarks/extracts.py computes."""
-    compared = extracts.read_comparisons(RESULTS)
-    assert claims.differences(extracts.all_tables(compared), []) == []
-
-
-def test_a_trained_scorer_is_ahead_on_real_texts() -> None:
+def check_a_trained_scorer_is_ahead_on_real_texts() -> None:
     """In both measures and all seeds, from Lead, Random and LexRank, on all datasets but two."""
     compared = extracts.read_comparisons(RESULTS)
     assert len(compared) >= 3
@@ -289,7 +226,40 @@ def test_a_trained_scorer_is_ahead_on_real_texts() -> None:
     assert behind_lexrank == {"openstax_modules, `ea`"}
 
 
-def test_committed_runs_have_no_path_of_a_machine() -> None:
+def check_committed_runs_have_no_path_of_a_machine() -> None:
     """Settings of committed runs name the results folder as a clone has it."""
     for folder in RESULTS.run_folders():
         assert "\nresults_dir: results\n" in (folder / "config.yaml").read_text()
+
+
+def check_imported_systems() -> None:
+    """Each set has one block with all its systems and baselines on the same examples, and names source and licence."""
+    for dataset, examples in {"qmsum": 281, "qmsum_meetings": 35, "squality_human": 100}.items():
+        block = read_table(RESULTS, dataset).comparable[0]
+        systems = real_systems.SETS[dataset][-1]
+        names = {system.partition(": ")[0] for system in systems.values()}
+        expected = (names | {*real_systems.BASELINES}) - {"GPT-3.5"}  # with nine outputs
+        assert {row.first.key.model for row in block.rows} == expected
+        assert {row.first.evaluation.n for row in block.rows} == {examples}
+        origins = [run.imported for run in RESULTS.records(dataset) if run.imported]
+        assert {origin.file.removesuffix(".jsonl") for origin in origins} == {*systems}
+        for origin in origins:
+            assert origin.origin.endswith(("Apache-2.0", "BSD-3-Clause", "CC BY 4.0"))
+            assert len(origin.sha256) == 64
+
+
+def main() -> None:
+    """Run all checks; a wrong number ends the command with an error."""
+    check_what_is_concluded_from_probe()
+    check_which_systems_learned()
+    check_three_of_four_single_facts_in_long_texts()
+    check_the_table_of_pubmed()
+    check_sentences_about_real_papers()
+    check_no_system_that_writes_is_ahead_of_lead_on_real_texts()
+    check_a_trained_scorer_is_ahead_on_real_texts()
+    check_committed_runs_have_no_path_of_a_machine()
+    check_imported_systems()
+
+
+if __name__ == "__main__":
+    main()
