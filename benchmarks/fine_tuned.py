@@ -169,7 +169,7 @@ def table_of(name: str, block: ComparableRows) -> Table:
     lines = []
     for row in block.rows:
         label = label_of(row)
-        if row.key in block.tests.best_set:
+        if row.key in block.best_set:
             label = f"**{label}**"
         if not row.learned.comparable:
             label += f" ({row.learned.word})"
