@@ -360,20 +360,22 @@ def comparable_rows(
     blocks = []
     for members in _group_comparable(records):
         for part in _split_by_training(members):
-            rows = seed_groups.group_by_seed(part, scores or {}, by_run)
-            blocks.append(judge_rows(rows, scores or {}, names))
+            blocks.append(judge_rows(part, scores or {}, by_run, names))
     return tuple(blocks)
 
 
 def judge_rows(
-    rows: Sequence[seed_groups.SeedGroup],
+    records: Sequence[RunRecord],
     scores: seed_groups.ScoresOfRuns,
+    by_run: bool = False,
     names: Sequence[str] | None = None,
 ) -> ComparableRows:
-    """Judge whether the systems of comparable rows learned, and test the rows. Arguments as in `against_best`.
+    """Return comparable runs as a block of rows: whether their systems learned, and their tests.
 
-    If no ranking score is above 0, no row is ranked: their order would be that of their names.
+    If no ranking score is above 0, no row is ranked: their order would be that of their names. Arguments as in
+    `read_table`.
     """
+    rows = seed_groups.group_by_seed(records, scores, by_run)
     learning = judge_learning(rows, scores)
     name = rows[0].first.evaluation.ranked_by
     means = [row.numbers[name].mean for row in rows if name in row.numbers and not row.first.oracle]
