@@ -23,7 +23,7 @@ from longsumbench.views.outcomes import describe_leader, describe_unlearned
 
 SAMPLE = 100  # examples that are summarized
 _WHOLE_PERCENT = 99.5  # percent of a text
-_COST_COLUMNS = ("source_seen", "seconds", "summarize_seconds", "peak_memory_gb", "price", "run")
+_COST_COLUMNS = ("source_seen", "seconds", "summarize_seconds", "price", "run")
 
 
 def texts_overrides(words: Sequence[str]) -> list[str]:
