@@ -31,7 +31,6 @@ from longsumbench.leaderboards.seed_groups import (
     ScoresOfRuns,
     SeedGroup,
     compare_groups,
-    group_by_seed,
 )
 from longsumbench.leaderboards.significance import ComparableRows, judge_rows
 from longsumbench.leaderboards.table import Table as Leaderboard, read_table
@@ -161,7 +160,7 @@ def rows_of(table: Leaderboard) -> ComparableRows:
     """Return the runs on the same examples in one table: the trained model and the model as it is together."""
     first = table.comparable[0].records()[0]
     members = [run for run in table.records() if comparison_key(run) == comparison_key(first)]
-    return judge_rows(group_by_seed(members, table.scores), table.scores)
+    return judge_rows(members, table.scores)
 
 
 def table_of(name: str, block: ComparableRows) -> Table:
@@ -169,7 +168,7 @@ def table_of(name: str, block: ComparableRows) -> Table:
     lines = []
     for row in block.rows:
         label = label_of(row)
-        if row.key in block.tests.best_set:
+        if row.key in block.best_set:
             label = f"**{label}**"
         if not row.learned.comparable:
             label += f" ({row.learned.word})"

@@ -233,7 +233,7 @@ def table_of(name: str, block: ComparableRows) -> Table:
     for row in block.rows:
         run = row.first
         label = label_of(row)
-        marked = row.key == best or row.key in block.tests.best_set
+        marked = row.key == best or row.key in block.best_set
         cells = [f"**{label}**" if marked else label]
         cells += survival_cells(row) if is_planted(row) else rouge_cells(row)
         facts, seen = run.evaluation.outputs, source_seen(run)

@@ -234,7 +234,7 @@ def sentences(rows: Rows) -> Iterator[str]:
     """Yield the words with numbers."""
     score, gain, outputs = rows.score, rows.gain, rows.outputs
     opus = rows.row("Claude-Opus-5").first.evaluation.scores["rouge1"]
-    tests = rows.blocks[QMSUM].tests.differences
+    tests = rows.blocks[QMSUM].differences
     smallest = [judged.detectable for (_, name), judged in tests.items() if name == "rougeLsum"]
     yield f"with 80 % power is {min(smallest):.1f} to {max(smallest):.1f}, by row"
     released, port = score("Socratic-SegEnc released"), score("Socratic-SegEnc run")
@@ -260,7 +260,7 @@ def front_sentences(rows: Rows) -> list[tuple[str, str]]:
     """Return (file, words): which system is first, and what its length does to the F1 of another."""
     block = rows.blocks[QMSUM]
     first = block.rows[0]
-    ties = {*block.tests.best_set} - {first.key}
+    ties = {*block.best_set} - {first.key}
     opus = rows.row("Claude-Opus-5").first.evaluation.scores["rouge1"]
     words = [
         f"{first.first.key.model} is first, and {len(ties) or 'no system'} ties with it",

@@ -10,6 +10,7 @@ import pytest
 from longsumbench.cli.main import main
 from longsumbench.errors import UsageError
 from longsumbench.formatting import (
+    describe_work,
     escape_line,
     escape_lines,
     format_interval,
@@ -43,6 +44,16 @@ def test_an_unknown_interval_is_called_so() -> None:
     """No screen shows NaN."""
     assert format_interval(-1.25, 0.5, "+.2f") == "-1.25 to +0.50"
     assert format_interval(math.nan, 0.5) == format_interval(0.5, math.nan) == "–"
+
+
+@pytest.mark.parametrize(
+    ("seconds", "text"),
+    [(0.2, "0 s"), (42, "42 s"), (130, "2 min 10 s"), (11_100, "3 h 5 min"), (176_400, "2 d 1 h")],
+)
+def test_work_is_said_in_the_same_words(seconds: float, text: str) -> None:
+    """Texts, tokens if there are any, and the two largest units of the time."""
+    assert describe_work(40, 312_000, seconds) == f"40 texts, 312,000 tokens, {text}"
+    assert describe_work(1, seconds=seconds) == f"1 text, {text}"
 
 
 def test_messages_are_escaped(capsys: pytest.CaptureFixture[str]) -> None:

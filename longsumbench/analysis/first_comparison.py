@@ -11,7 +11,6 @@ from dataclasses import replace
 
 from longsumbench.errors import UsageError
 from longsumbench.formatting import escape_lines
-from longsumbench.leaderboards.seed_groups import group_by_seed
 from longsumbench.leaderboards.significance import ComparableRows, judge_rows, read_all_scores
 from longsumbench.runs.overrides import format_overrides
 from longsumbench.runs.pipeline import run_point
@@ -132,5 +131,4 @@ def _describe_all(results: Results, runs: Sequence[RunRecord], commands: Mapping
 
 def _test_runs(results: Results, runs: Sequence[RunRecord]) -> ComparableRows:
     """Return runs on a dataset as one block of rows, which also has language models."""
-    scores = read_all_scores(results, runs)
-    return judge_rows(group_by_seed(runs, scores), scores)
+    return judge_rows(runs, read_all_scores(results, runs))

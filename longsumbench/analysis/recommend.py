@@ -10,7 +10,7 @@ from longsumbench.corpora.reading.load import load_texts
 from longsumbench.errors import DataError, SuiteError, UsageError
 from longsumbench.formatting import describe_work, format_count, format_duration
 from longsumbench.leaderboards.comparability import comparison_key
-from longsumbench.leaderboards.seed_groups import ScoresOfRuns, SeedGroup, group_by_seed
+from longsumbench.leaderboards.seed_groups import ScoresOfRuns, SeedGroup
 from longsumbench.leaderboards.significance import ComparableRows, judge_rows, read_all_scores
 from longsumbench.runs.overrides import format_overrides
 from longsumbench.runs.plan import plan_dataset
@@ -23,7 +23,7 @@ from longsumbench.views.outcomes import describe_leader, describe_unlearned
 
 SAMPLE = 100  # examples that are summarized
 _WHOLE_PERCENT = 99.5  # percent of a text
-_COST_COLUMNS = ("source_seen", "seconds", "summarize_seconds", "peak_memory_gb", "price", "run")
+_COST_COLUMNS = ("source_seen", "seconds", "summarize_seconds", "price", "run")
 
 
 def texts_overrides(words: Sequence[str]) -> list[str]:
@@ -111,7 +111,7 @@ def describe_recommendation(
     """Return the table of runs that are comparable with the first one, and the sentences of `describe_choice`."""
     first = runs[0]
     same = [run for run in runs if comparison_key(run) == comparison_key(first)]
-    block = judge_rows(group_by_seed(same, scores), scores)
+    block = judge_rows(same, scores)
     heading = f"{first.key.dataset}, {first.key.split} split, {format_count(first.evaluation.n, 'example')}"
     sentences = [*describe_choice(block), describe_untrained(block.rows)]
     screen = EndScreen(

@@ -16,6 +16,7 @@ import math
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from enum import StrEnum
+from functools import cached_property
 from itertools import product
 from pathlib import Path
 from typing import Any, NamedTuple, TypeVar
@@ -133,25 +134,6 @@ def _judge_difference(
     )
 
 
-@dataclass(frozen=True)
-class AgainstBest:
-    """The results of testing rows against the best of each column.
-
-    Attributes:
-        differences: (key of the row, number) → its difference from the best row of that number.
-        best_set: keys of the rows in the 95 % model confidence set of the score that ranks; empty if it is unknown.
-    """
-
-    differences: Mapping[tuple[str, str], JudgedDifference] = field(default_factory=dict)
-    best_set: tuple[str, ...] = ()
-
-    def tied(self) -> frozenset[tuple[str, str]]:
-        """Return the (key, number) pairs that are not distinguishable from the best."""
-        return frozenset(
-            key for key, judged in self.differences.items() if judged.outcome == Outcome.NOT_SHOWN
-        )
-
-
 def read_all_scores(
     results: Results, records: Iterable[RunRecord], parts: str = "f"
 ) -> dict[str, ScoreTable]:
@@ -212,7 +194,7 @@ def against_best(
     rows: Sequence[seed_groups.SeedGroup],
     scores: seed_groups.ScoresOfRuns,
     names: Iterable[str] | None = None,
-) -> AgainstBest:
+) -> "ComparableRows":
     """Test the numbers of the ranked rows against the best row of each column.
 
     A number that equals the best one needs no test.
@@ -233,7 +215,7 @@ def against_best(
                 pairs[row.key, name] = pair
         # Corrected over the rows of this column alone
         differences |= judge_differences(pairs)
-    return AgainstBest(differences, _best_set(ranked, scores))
+    return ComparableRows(tuple(rows), differences, _best_set(ranked, scores))
 
 
 def _best_set(
@@ -280,11 +262,13 @@ class ComparableRows:
 
     Attributes:
         rows: a row for each system and its settings, best first, oracles last.
-        tests: of the rows against the best of each column.
+        differences: (key of the row, number) → its difference from the best row of that number, if it was tested.
+        best_set: keys of the rows in the 95 % model confidence set of the score that ranks; empty if it is unknown.
     """
 
     rows: tuple[seed_groups.SeedGroup, ...]
-    tests: AgainstBest = field(default_factory=AgainstBest)
+    differences: Mapping[tuple[str, str], JudgedDifference] = field(default_factory=dict)
+    best_set: tuple[str, ...] = ()
 
     @property
     def zero_shot(self) -> bool:
@@ -296,14 +280,14 @@ class ComparableRows:
         """The score that ranks."""
         return self.rows[0].first.evaluation.ranked_by
 
-    @property
+    @cached_property
     def ranked(self) -> tuple[seed_groups.SeedGroup, ...]:
         """The rows that have a place, best first."""
         return tuple(row for row in self.rows if row.ranked and self.ranked_by in row.numbers)
 
     def compare_with_best(self, row: seed_groups.SeedGroup) -> JudgedDifference:
         """Return the difference of a row from the best one; its bounds are NaN without a test."""
-        if tested := self.tests.differences.get((row.key, self.ranked_by)):
+        if tested := self.differences.get((row.key, self.ranked_by)):
             return tested
         if row not in self.ranked:
             is_gated = row.learned.word in seed_groups.NEVER_RANKED
@@ -316,6 +300,12 @@ class ComparableRows:
             is_single = row.one_seed or best.one_seed
             outcome = Outcome.SINGLE_SEED if is_single else Outcome.NOT_SHOWN
         return JudgedDifference(mean, math.nan, math.nan, outcome)
+
+    def tied(self) -> frozenset[tuple[str, str]]:
+        """Return the (key, number) pairs that are not distinguishable from the best."""
+        return frozenset(
+            key for key, judged in self.differences.items() if judged.outcome == Outcome.NOT_SHOWN
+        )
 
     def decide(self) -> BlockOutcome | None:
         """Decide who is ahead; None with fewer than two ranked rows."""
@@ -333,8 +323,8 @@ class ComparableRows:
 
         There are none if the test of any ranked row is missing, or decides nothing.
         """
-        if self.tests.best_set:
-            return {*self.tests.best_set}
+        if self.best_set:
+            return {*self.best_set}
         decided = self.decide()
         if decided is None:
             return {row.key for row in self.ranked if not row.one_seed}
@@ -370,26 +360,28 @@ def comparable_rows(
     blocks = []
     for members in _group_comparable(records):
         for part in _split_by_training(members):
-            rows = seed_groups.group_by_seed(part, scores or {}, by_run)
-            blocks.append(judge_rows(rows, scores or {}, names))
+            blocks.append(judge_rows(part, scores or {}, by_run, names))
     return tuple(blocks)
 
 
 def judge_rows(
-    rows: Sequence[seed_groups.SeedGroup],
+    records: Sequence[RunRecord],
     scores: seed_groups.ScoresOfRuns,
+    by_run: bool = False,
     names: Sequence[str] | None = None,
 ) -> ComparableRows:
-    """Judge whether the systems of comparable rows learned, and test the rows. Arguments as in `against_best`.
+    """Return comparable runs as a block of rows: whether their systems learned, and their tests.
 
-    If no ranking score is above 0, no row is ranked: their order would be that of their names.
+    If no ranking score is above 0, no row is ranked: their order would be that of their names. Arguments as in
+    `read_table`.
     """
+    rows = seed_groups.group_by_seed(records, scores, by_run)
     learning = judge_learning(rows, scores)
     name = rows[0].first.evaluation.ranked_by
     means = [row.numbers[name].mean for row in rows if name in row.numbers and not row.first.oracle]
     has_place = any(means) or not means
     rows = tuple(replace(row, learned=learning[row.key], has_place=has_place) for row in rows)
-    return ComparableRows(rows, against_best(rows, scores, names))
+    return against_best(rows, scores, names)
 
 
 def _split_by_training(records: Sequence[RunRecord]) -> list[list[RunRecord]]:

@@ -167,7 +167,7 @@ def _build_screen(updated: UpdatedTable, runs: Sequence[RunRecord]) -> EndScreen
     pictures = f"; pictures: {', '.join(map(str, files))}" if files else ""
     sentences = [
         describe_leader(block),
-        f"{row.label}: {describe_place(block, row)}." if row != block.rows[0] else "",
+        f"{row.label}: {describe_place(block, row)}." if row is not block.rows[0] else "",
         describe_undecided(block),
         describe_unlearned(block.rows),
         describe_equal(block.rows),
@@ -228,8 +228,8 @@ def _describe_other_blocks(table: Table, block: ComparableRows) -> str:
 def find_command(results: Results, *words: str) -> str:
     """Return a command on these results, as it is typed."""
     root = str(results.root)
-    place = [] if root == "results" else ["--results-dir", root]
-    return shlex.join(["longsumbench", *words, *place])
+    option = [] if root == "results" else ["--results-dir", root]
+    return shlex.join(["longsumbench", *words, *option])
 
 
 def _wrap(text: str, most_lines: int) -> list[str]:

@@ -148,7 +148,7 @@ def row_cells(comparable: ComparableRows, columns: Sequence[Column]) -> list[lis
     """
     ranked = [row for row in comparable.rows if row.ranked]
     # The best of a column is marked if there is another row to be better than
-    tied = comparable.tests.tied()
+    tied = comparable.tied()
     best: dict[str, float] = {}
     if len(ranked) > 1:
         names = numbers_shown([row.first for row in comparable.rows])

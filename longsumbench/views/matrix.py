@@ -86,7 +86,7 @@ def _matrix_cell(column: MatrixColumn, system: str) -> str:
     # As in the dataset's own table, one seed is never called the best
     if is_best and not row.one_seed:
         return Stressed(text)
-    return Tied(text) if (row.key, column.number) in column.block.tests.tied() else text
+    return Tied(text) if (row.key, column.number) in column.block.tied() else text
 
 
 def _matrix_notes(matrix: Matrix) -> list[str]:

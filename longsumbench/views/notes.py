@@ -81,7 +81,7 @@ def _describe_numbers(rows: Sequence[SeedGroup], columns: Set[str], part: str) -
 
 
 def _describe_best_set(comparable: ComparableRows) -> str:
-    labels = [row.label for row in comparable.rows if row.key in comparable.tests.best_set]
+    labels = [row.label for row in comparable.rows if row.key in comparable.best_set]
     decided = comparable.decide()
     marked = () if decided is None else (decided.best, *decided.undecided)
     # The marks in the table often say the same

@@ -50,7 +50,7 @@ def finished(name: str, scores: pd.DataFrame, seconds: float, **changes: object)
 def sentences(runs: list[RunRecord], scores: dict[str, pd.DataFrame]) -> list[str]:
     """Return what is said about these runs."""
     rows = group_by_seed(runs, scores)
-    return describe_choice(ComparableRows(rows, against_best(rows, scores)))
+    return describe_choice(against_best(rows, scores))
 
 
 CHEAPEST = " It costs the least of those not shown to be below the best."

@@ -69,12 +69,12 @@ def test_kinds_and_stages_are_listed_with_their_sizes(
     make(root, "corpus", corpus=["aclsum", 1, 3], days_ago=3)
     assert [re.split(" {2,}", line) for line in printed(capsys)[2:]] == [
         ["stage", "number", "size", "last used"],
-        ["corpus", "1", "< 0.1 MB", "3 days ago"],
+        ["corpus", "1", "< 0.1 MB", "3 d ago"],
         ["units", "2", "5.0 MB", "0 s ago"],
         ["all", "3", "5.0 MB", "0 s ago"],
     ]
     rows = printed(capsys, "list")[3:]
-    assert re.fullmatch(r"corpus +[0-9a-f]{12} +< 0.1 MB +3 days ago +finished +aclsum", rows[-1])
+    assert re.fullmatch(r"corpus +[0-9a-f]{12} +< 0.1 MB +3 d ago +finished +aclsum", rows[-1])
     assert sorted(row.split()[-1] for row in rows) == ["aclsum", "seal", "trunc"]
 
 

@@ -56,7 +56,7 @@ RUNS = [seal(1), seal(2), record("lead", 20)]
     [
         ("rougeLsum", "31.5 ±–"),
         ("length", "120 / 98"),
-        ("seconds", "90 s"),
+        ("seconds", "1 min 30 s"),
         ("seed", "1, 2"),
         ("distinct", "75 %"),
         ("outputs_cut", "25 %"),
@@ -174,7 +174,7 @@ def test_the_command_prints_the_chosen_columns(root: str, run_command: Command) 
         0, "leaderboard", "--columns", "seconds, rouge1,page_size", "--results-dir", root
     ).out.splitlines()
     assert [line.split() for line in lines if line.startswith(("1 ", "2 "))] == [
-        ["1", "seal", "90", "s", "*34.5", "±–", "256"],
+        ["1", "seal", "1", "min", "30", "s", "*34.5", "±–", "256"],
         ["2", "lead", "23.0", "±0.8"],
     ]
     assert "words" in (Path(root) / "leaderboard" / "arxiv.md").read_text()

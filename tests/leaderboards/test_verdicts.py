@@ -79,7 +79,7 @@ def test_marks_intervals_notes_and_sentences_agree(seed: int) -> None:
     without_verdict = (re.findall(r"Without a verdict: (.*?\))\.", notes) or [""])[0]
     ahead = sentence.partition("; between")[0]
     for row in others:
-        judged = block.tests.differences[row.key, NUMBER]
+        judged = block.differences[row.key, NUMBER]
         assert judged.mean <= 0
         assert (marks[row.label] == "tied") == (judged.outcome == Outcome.NOT_SHOWN)
         is_single = judged.outcome == Outcome.SINGLE_SEED

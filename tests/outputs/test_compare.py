@@ -125,7 +125,7 @@ def test_one_difference_has_one_interval(finished: Callable[..., Path], tmp_path
     results = Results(tmp_path)
     records = [*results.records("arxiv")]
     (block,) = comparable_rows(records, read_all_scores(results, records))
-    judged = next(test for (_, name), test in block.tests.differences.items() if name == "rouge1")
+    judged = next(test for (_, name), test in block.differences.items() if name == "rouge1")
     assert (alone.confidence, alone.p) == (95, alone.p_holm)
     assert (-judged.high, -judged.low) == pytest.approx((alone.low, alone.high))
     together = compared(tmp_path, "lead", "trunc").pairs[0].rows[0]

@@ -65,7 +65,7 @@ def test_status_of_a_sweep(
     text = capsys.readouterr().out
     for part in (
         "sweep abcd1234: interrupted; the same command continues it",  # nobody holds its lock
-        "1 done, 1 running, 1 failed, about 60 s left",
+        "1 done, 1 running, 1 failed, about 1 min left",
         "31.2",
         f"\nlog of run 2: {sweep.file(2, 'log')}",
         "node7 11, attempt 2: training: 3/9 steps",

@@ -1,5 +1,7 @@
 """The sentences on who is ahead: inputs for which each is true, next to inputs for which it would be false."""
 
+from dataclasses import replace
+
 import pytest
 from support.run_records import TRAINED, judged, record
 
@@ -11,7 +13,6 @@ from longsumbench.leaderboards.seed_groups import (
     average_seeds,
 )
 from longsumbench.leaderboards.significance import (
-    AgainstBest,
     ComparableRows,
     JudgedDifference,
     Outcome,
@@ -44,7 +45,7 @@ def block(
     for row, outcome in zip(rows[1:], outcomes, strict=False):
         if outcome is not None:
             tests[row.key, "rougeLsum"] = judged(outcome)
-    return ComparableRows(tuple(rows), AgainstBest(tests))
+    return ComparableRows(tuple(rows), tests)
 
 
 @pytest.mark.parametrize(
@@ -192,5 +193,5 @@ def test_no_system_is_called_the_best_without_its_tests(
     """Of three rows, both others need a test that decides; a confidence set says it by itself."""
     rows = block(*outcomes)
     keys = {row.first.key.model: row.key for row in rows.rows}
-    tests = AgainstBest(rows.tests.differences, tuple(keys[name] for name in best_set))
-    assert ComparableRows(rows.rows, tests).top_rows() == {keys[name] for name in top}
+    members = tuple(keys[name] for name in best_set)
+    assert replace(rows, best_set=members).top_rows() == {keys[name] for name in top}
