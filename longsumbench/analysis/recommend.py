@@ -116,7 +116,7 @@ def describe_recommendation(runs: Sequence[RunRecord], scores: ScoresOfRuns) -> 
     ]
     comparable = judge_rows(group_by_seed(same, scores), scores)
     columns = columns_of(same)
-    names = ("system", "settings", first.evaluation.ranked_by, *_COST_COLUMNS)
+    names = ("system", "remarks", first.evaluation.ranked_by, *_COST_COLUMNS)
     shown_columns = [columns[name] for name in names]
     table = table_block(shown_columns, row_cells(comparable, shown_columns))
     heading = f"{first.key.dataset}, {first.key.split} split, {format_count(first.evaluation.n, 'example')}"

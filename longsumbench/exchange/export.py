@@ -19,10 +19,10 @@ from longsumbench.exchange.model_card import (
 )
 from longsumbench.files import write_atomically
 from longsumbench.formatting import format_count
-from longsumbench.leaderboards import comparability
 from longsumbench.leaderboards.table import find_datasets, read_table
 from longsumbench.runs.record import SHORT_ID, RunRecord
 from longsumbench.runs.results import Results
+from longsumbench.runs.run_names import collect_settings
 from longsumbench.views.html import render_part
 from longsumbench.views.leaderboard import TableView
 
@@ -79,7 +79,7 @@ def evaluation_log(record: RunRecord) -> dict[str, Any]:
     checkpoint = record.system.checkpoint or ""
     on_hub = HUB_NAME.fullmatch(checkpoint)
     model = f"longsumbench/{_file_name(record.key.model)}"
-    settings = comparability.settings_of(record)
+    settings = collect_settings(record)
     text = render_part(
         "every_eval_ever.json",
         record=record,

@@ -12,7 +12,6 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
-from longsumbench.cache.hub import checkpoint_name
 from longsumbench.core import Recipe, names_deciding
 from longsumbench.errors import UsageError, did_you_mean
 from longsumbench.leaderboards import comparability
@@ -23,12 +22,12 @@ from longsumbench.leaderboards.seed_groups import (
     average_seeds,
     latest_per_seed,
 )
-from longsumbench.runs.record import SHORT_ID, RunRecord
+from longsumbench.runs.record import RunRecord
+from longsumbench.runs.run_names import collect_settings, name_runs
 
 _MOST_KEYS = 2
 NO_SETTING = ""  # value of a setting that a system does not have
 _NULL = "null"
-_MOST_LABEL_SETTINGS = 3  # in a label
 
 _SweptValues = tuple[str, ...]  # a value of each swept setting
 _Settings = Mapping[str, str]  # full name → value
@@ -170,12 +169,11 @@ def sweep_of(
             f"--against takes one or two settings, and {len(words)} are given: {', '.join(words)}"
         )
     ordered = sorted(records, key=lambda record: record.run_id)
-    settled = [_Settled(record, comparability.settings_of(record)) for record in ordered]
+    settled = [_Settled(record, collect_settings(record)) for record in ordered]
     keys = tuple(_find_key(word, dataset, settled) for word in words)
     if len(set(keys)) < len(keys):
         raise UsageError(f"--against {keys[0]} is given twice: name another setting, or one alone")
     groups = _groups(settled, keys, run_ids)
-    # Each setting must vary in the group that is drawn
     # Each setting must vary in the group that is drawn, or there is nothing to see
     for index, key in enumerate(keys):
         if not groups or not _any_varies(groups[0].curves, index):
@@ -259,7 +257,7 @@ def _groups(
             for other, others in references.items():
                 if not (budget and other) or other == budget:
                     comparable += others
-            labelled = _label_curves([*curves, *comparable])
+            labelled = _label_curves([*curves, *comparable], keys)
             main = tuple(curve for curve in labelled if not curve.lacks)
             groups.append(Group(0, main, tuple(curve for curve in labelled if curve.lacks)))
     # The order decides which group is drawn
@@ -309,34 +307,12 @@ def _curves(members: Sequence[_Settled], keys: tuple[str, ...]) -> list[Curve]:
     return curves
 
 
-def _label_curves(curves: Sequence[Curve]) -> tuple[Curve, ...]:
-    """Add to labels the settings (or the run id) that distinguish a model's curves; those with the most points first.
-
-    Of many settings, those are named that at most half of the model's curves have.
-    """
-    labels = []
-    for curve in curves:
-        same_model = [other for other in curves if other.label == curve.label]
-        counts = {}  # setting → number of the curves with the same value
-        for key, value in curve.settings.items():
-            values = [other.settings.get(key, NO_SETTING) for other in same_model]
-            if values.count(value) < len(same_model):
-                counts[key] = values.count(value)
-        names = list(counts)
-        # Rare values say more about a curve than common ones
-        if len(names) >= _MOST_LABEL_SETTINGS:
-            names = [key for key in names if 2 * counts[key] <= len(same_model)]
-        names = [key for key in names if curve.settings[key] != _NULL] or names
-        label = curve.label
-        for key in names[:_MOST_LABEL_SETTINGS]:
-            label += f" {key.partition('.')[2]}={checkpoint_name(curve.settings[key])}"
-        # Labels that are still equal get the id of a run below
-        labels.append(label)
+def _label_curves(curves: Sequence[Curve], keys: tuple[str, ...]) -> tuple[Curve, ...]:
+    """Name curves by what differs among those of their system, without the swept settings; longest curves first."""
+    names = name_runs([curve.first for curve in curves], keys)
     labelled = []
-    for curve, label in zip(curves, labels, strict=True):
-        if labels.count(label) > 1:
-            label = f"{label} [{curve.first.run_id[:SHORT_ID]}]"
-        labelled.append(replace(curve, label=label))
+    for curve, name in zip(curves, names, strict=True):
+        labelled.append(replace(curve, label=name.label))
     return tuple(sorted(labelled, key=lambda curve: (-len(curve.points), curve.label)))
 
 

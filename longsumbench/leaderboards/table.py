@@ -20,6 +20,7 @@ from longsumbench.metrics.aggregate import ScoreTable, intervals_of
 from longsumbench.metrics.evaluate import DEFAULT_RANKING_SCORE
 from longsumbench.runs.record import RunRecord
 from longsumbench.runs.results import Results, is_verified
+from longsumbench.runs.run_names import RunName
 
 
 @dataclass(frozen=True)
@@ -44,6 +45,15 @@ class Table:
             for run in block.records():
                 numbers.setdefault(run.run_id, number)
         return numbers
+
+    def run_names(self) -> dict[str, RunName]:
+        """Return run id → what its row is called in the first block that has the run."""
+        names: dict[str, RunName] = {}
+        for block in self.comparable:
+            for row in block.rows:
+                for run in (*row.runs, *row.repeated):
+                    names.setdefault(run.run_id, row.name or RunName(row.label))
+        return names
 
     def records(self) -> list[RunRecord]:
         """Return all runs, each once: comparable ones together, the best first, oracles last."""

@@ -37,6 +37,7 @@ from longsumbench.modeling.gguf_files import (
     LONGEST_GGUF_READING,
     dequantizing_options,
     find_gguf,
+    gguf_title,
     gguf_weights,
     loading_arguments,
     read_header,
@@ -151,7 +152,9 @@ def checkpoint_identity(folder: Path) -> dict[str, Any]:
 def checkpoint_facts(name: str | None, folder: Path) -> dict[str, Any]:
     """Return facts about a checkpoint for the record: its name without other folders, commit, and weight format."""
     path = Path(name or "").expanduser()
+    title = gguf_title(folder) if folder.is_file() else None
     return {
+        **({"title": title} if title else {}),
         "checkpoint": path.resolve().name if path.exists() else name,
         "revision": resolved_revision(folder),
         "weights": weights_format(folder),

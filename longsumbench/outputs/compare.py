@@ -46,9 +46,9 @@ from longsumbench.runs.predictions import read_summaries
 from longsumbench.runs.record import (
     RunRecord,
     output_problems,
-    run_label,
 )
 from longsumbench.runs.results import Results
+from longsumbench.runs.run_names import describe_run
 from longsumbench.views.tables import Block, Tied, terminal
 
 if TYPE_CHECKING:
@@ -82,7 +82,7 @@ class ComparedRun:
     @property
     def label(self) -> str:
         """Model, variant, seed and id, short enough for a heading."""
-        return run_label(self.record)
+        return describe_run(self.record)
 
     @cached_property
     def outputs(self) -> OutputFacts:

@@ -35,7 +35,8 @@ from longsumbench.papers.page import Job, Page, picture_name
 from longsumbench.papers.paper_tables import PaperClaim
 from longsumbench.papers.printed import RowMeans, describe_missing, pass_gate, read_row_means
 from longsumbench.runs.evidence import kept_places, read_evidence
-from longsumbench.runs.record import RunRecord, run_label
+from longsumbench.runs.record import RunRecord
+from longsumbench.runs.run_names import describe_run
 from longsumbench.views.evidence.array_views import Selections, View, Weights, views
 from longsumbench.views.evidence.picture import draw_views
 from longsumbench.views.tables import Block
@@ -190,7 +191,7 @@ def evidence_page(job: Job) -> Page:
             picture = draw_views(inspection.title, shown_views)
             pictures[picture_name(job.paper_table, name)] = picture
             table = measure_examples(job.results.run_folder(inspection.record) / "evidence")
-            rows.append([name, run_label(inspection.record), inspection.summary.id])
+            rows.append([name, describe_run(inspection.record), inspection.summary.id])
             tables[name] = table
             numbers += _measure_numbers(example, table)
     verdicts = claims.judge_claims(

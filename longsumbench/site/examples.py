@@ -29,8 +29,9 @@ from longsumbench.leaderboards.seed_groups import group_by_seed, unit_factor
 from longsumbench.metrics.evaluate import score_column
 from longsumbench.outputs.inspection import inspection_folder
 from longsumbench.runs.predictions import read_summaries
-from longsumbench.runs.record import RunRecord, output_files, run_label
+from longsumbench.runs.record import RunRecord, output_files
 from longsumbench.runs.results import Results, split_read_by
+from longsumbench.runs.run_names import describe_run
 from longsumbench.runs.verdicts import judged_lists, read_verdicts
 from longsumbench.site.pages import ExamplesPage, Links, page_name
 from longsumbench.views.html import static_text
@@ -176,7 +177,7 @@ def _write_run(
         "pages": [place for place in range(len(ids)) if (pages / f"{place}.html").is_file()],
     }
     _write_parts(data, f"runs/{name}-", [content])
-    label = run_label(run)
+    label = describe_run(run)
     return {"id": run.run_id, "label": label, "oracle": run.oracle, "outputs": bool(outputs)}
 
 

@@ -17,7 +17,6 @@ from longsumbench.leaderboards.significance import (
 )
 from longsumbench.metrics.aggregate import Estimate
 from longsumbench.runs.record import RunRecord
-from longsumbench.views.columns import columns_of
 from longsumbench.views.leaderboard import leaderboard_block
 from longsumbench.views.tables import Block
 
@@ -41,7 +40,6 @@ class ShownRow:
     """A row of a table.
 
     Attributes:
-        settings: those that differ between rows of its model.
         difference: of its ranking score from that of the best row, with the half width of the interval; empty if the
             row is not ranked.
         interval: low, mean and high of the difference, and the best row, in percent of the axis; None if the row is
@@ -51,15 +49,9 @@ class ShownRow:
 
     group: SeedGroup
     cells: Sequence[str]
-    settings: str
     difference: str
     interval: tuple[float, ...] | None
     best: bool
-
-    @property
-    def label(self) -> str:
-        """Its model and `settings`."""
-        return f"{self.group.first.key.model} {self.settings}".strip()
 
 
 @dataclass(frozen=True)
@@ -96,10 +88,6 @@ def show_block(comparable: ComparableRows, table: Sequence[ComparableRows]) -> S
         kind_of |= dict.fromkeys(columns_of_kind, kind)
     kind_of |= {ranked_by: "", "run": "runs"}
     block = leaderboard_block(comparable, table, "f", tuple(kind_of))
-    columns = columns_of(row.first for row in rows)
-    # Of columns with one heading, the first is shown; settings are the last
-    name_of = {column.heading: name for name, column in reversed(columns.items())}
-    names = [name_of.get(heading, "") for heading in block.columns]
     best = rows_at_the_top(comparable)
     differences = _differences_from_best(comparable)
     bars = _bars(differences)
@@ -107,11 +95,10 @@ def show_block(comparable: ComparableRows, table: Sequence[ComparableRows]) -> S
     shown_rows = []
     for row, cells in zip(rows, block.rows, strict=True):
         difference, bar = texts.get(row.key, ""), bars.get(row.key)
-        settings = ", ".join(row.distinction)
-        shown_rows.append(ShownRow(row, cells, settings, difference, bar, row.key in best))
-    kinds = [kind_of.get(name, "") for name in names]
+        shown_rows.append(ShownRow(row, cells, difference, bar, row.key in best))
+    kinds = [kind_of.get(name, "") for name in block.names]
     leads = _leads([row for row in shown_rows if row.interval], comparable, differences)
-    return ShownBlock(block, kinds, shown_rows, ranked_by, names.index(ranked_by), leads)
+    return ShownBlock(block, kinds, shown_rows, ranked_by, block.names.index(ranked_by), leads)
 
 
 def axis_ticks(low: float, high: float, marks: Sequence[float] = ()) -> list[float]:
@@ -189,8 +176,8 @@ def _leads(
     rivals = [*ranked[1:2], *(row for row in baselines if row not in ranked[:2])]
     sentences: list[str] = []
     for row in rivals:
-        subject = "It" if sentences else ranked[0].label
-        rival = f"{row.label}, the best baseline" if row in baselines else row.label
+        subject = "It" if sentences else ranked[0].group.label
+        rival = f"{row.group.label}, the best baseline" if row in baselines else row.group.label
         mean, low, high = differences[row.group.key]
         judged = comparable.tests.differences.get((row.group.key, name))
         outcome, interval = "not tested", ""

@@ -22,12 +22,14 @@ from longsumbench.leaderboards.comparability import describe_difference, heading
 from longsumbench.leaderboards.seed_groups import SeedGroup
 from longsumbench.leaderboards.significance import ComparableRows
 from longsumbench.leaderboards.table import Table
-from longsumbench.runs.record import SHORT_ID, RunRecord, run_label
+from longsumbench.runs.record import SHORT_ID, RunRecord
 from longsumbench.runs.results import Results
+from longsumbench.runs.run_names import describe_run
 from longsumbench.views.columns import columns_of
 from longsumbench.views.leaderboard import (
     TableView,
     describe_block,
+    describe_shared_settings,
     row_cells,
     seeds_column,
     table_block,
@@ -143,7 +145,7 @@ def _detailed_lines(located: _LocatedRuns) -> Iterator[str]:
     view = TableView(table)
     count = f"{len(runs)} runs, " if len(runs) > 1 else ""
     heading = f"{view.heading()}, {describe_block(block, table.comparable)}"
-    yield from _wrapped([(heading, 1), (f"Done: {count}{', '.join(map(run_label, runs))}", 1)])
+    yield from _wrapped([(heading, 1), (f"Done: {count}{', '.join(map(describe_run, runs))}", 1)])
     yield from ("", terminal_block(_nearby_rows(located)), "")
     # Each sentence has so many lines at most
     sentences = [
@@ -172,7 +174,7 @@ def _nearby_rows(located: _LocatedRuns) -> Block:
         nearby = set(range(len(rows)))
     all_columns = columns_of(runs_of(rows))
     ranked_by = rows[0].first.evaluation.ranked_by
-    names = ("system", "settings", seeds_column(rows), ranked_by, "length", "run")
+    names = ("system", "remarks", seeds_column(rows), ranked_by, "length", "run")
     columns = [all_columns[name] for name in names]
     cells = row_cells(located.block, columns)
     width = max(_NARROWEST, terminal_width() - _OTHER_COLUMNS)
@@ -192,7 +194,8 @@ def _nearby_rows(located: _LocatedRuns) -> Block:
     for line in lines:
         words += " ".join(line)
     meanings = [f"{word}: {meaning}" for word, meaning in _MEANINGS.items() if word in words]
-    return replace(table, footnotes=(f"Legend: {'; '.join(meanings)}.",))
+    shared = describe_shared_settings(rows)
+    return replace(table, footnotes=(shared, f"Legend: {'; '.join(meanings)}."))
 
 
 def _describe_difference(located: _LocatedRuns) -> str:

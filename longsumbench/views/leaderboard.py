@@ -26,6 +26,7 @@ from longsumbench.leaderboards.significance import METHOD, ComparableRows, best_
 from longsumbench.leaderboards.table import Table, find_datasets, read_table
 from longsumbench.runs.record import SHORT_ID
 from longsumbench.runs.results import Results
+from longsumbench.runs.run_names import describe_shared
 from longsumbench.views import tables
 from longsumbench.views.columns import columns_of, csv_rows
 from longsumbench.views.fact_columns import Column, has_system_facts
@@ -47,7 +48,7 @@ if TYPE_CHECKING:
     import pandas as pd
     from matplotlib.figure import Figure
 
-_WHO = ("system", "settings")
+_WHO = ("system", "remarks")
 _COST = ("length", "source_seen", "source_copied", "seconds", "run", "verified")
 # Shown if facts about any system are known
 _CHECKPOINT_COLUMNS = ("price", "parameters", "context", "released", "prompt", "length_ratio")
@@ -82,16 +83,23 @@ def leaderboard_block(
         heading += f"; not comparable with the first block: {unlike}"
     columns, optional = _choose_columns(comparable, part, column_names)
     names = {column.name for column in columns}
-    untrained = describe_untrained(rows)
+    untrained, brief = describe_untrained(rows), describe_imported(comparable)
+    shared = [line for line in (describe_shared_settings(rows),) if line]
     return replace(
         table_block(columns, row_cells(comparable, columns)),
         heading=heading,
         notes=(untrained,) if untrained else (),
         optional=tuple(column.heading for column in optional),
-        footnotes=footnotes(comparable, names, part),
-        brief=describe_imported(comparable),
+        footnotes=(*shared, *footnotes(comparable, names, part)),
+        brief=" ".join([*shared, brief]) if brief else "",
         private=_describe_texts(comparable, table),
     )
+
+
+def describe_shared_settings(rows: Sequence[SeedGroup]) -> str:
+    """Return the line below a table with the settings that the rows of each system share; empty without any."""
+    text = describe_shared([row.name for row in rows if row.name])
+    return f"{text}." if text else ""
 
 
 def describe_block(comparable: ComparableRows, table: Sequence[ComparableRows]) -> str:
@@ -177,12 +185,16 @@ def row_cells(comparable: ComparableRows, columns: Sequence[Column]) -> list[lis
 def table_block(columns: Sequence[Column], cells: Sequence[Sequence[str]]) -> Block:
     """Return a block of the lines of `row_cells`, without empty columns."""
     align = "r" + "".join(column.align for column in columns)
-    headings, groups = [""], [""]
-    for column in columns:
-        headings.append(column.heading)
-        groups.append(column.group)
-    tied = f"not distinguishable from the best ({METHOD})"
-    block = Block("", (), tuple(headings), align, cells, groups=tuple(groups), tied=tied)
+    block = Block(
+        "",
+        (),
+        ("", *(column.heading for column in columns)),
+        align,
+        cells,
+        groups=("", *(column.group for column in columns)),
+        names=("", *(column.name for column in columns)),
+        tied=f"not distinguishable from the best ({METHOD})",
+    )
     return block.without_empty_columns()
 
 
@@ -263,7 +275,13 @@ class TableView:
     def _csv_rows(self) -> list[dict[str, Any]]:
         rows = csv_rows(self.table.records())
         numbers = self.table.block_numbers()
-        return [{**row, "block": numbers[row["run_id"]]} for row in rows]
+        names = self.table.run_names()
+        settings = dict.fromkeys(key for name in names.values() for key in name.settings)
+        for row in rows:
+            name = names[row["run_id"]]
+            row |= {"block": numbers[row["run_id"]], "row": name.label}
+            row |= {key: name.settings.get(key) for key in settings}
+        return rows
 
     def frame(self) -> "pd.DataFrame":
         """Return a row per run; the column `block` is the number of the first block that has it."""

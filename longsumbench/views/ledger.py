@@ -3,7 +3,8 @@
 from collections.abc import Sequence
 
 from longsumbench.formatting import percent
-from longsumbench.runs.record import RunRecord, run_label, source_seen
+from longsumbench.runs.record import RunRecord, source_seen
+from longsumbench.runs.run_names import describe_run
 from longsumbench.views.tables import Block
 
 _NOTE = (
@@ -63,7 +64,7 @@ def _ledger_row(record: RunRecord) -> list[str]:
     if not record.imported:
         cut_outputs = format_share(record.ledger.outputs_cut, record.num_outputs)
     return [
-        run_label(record),
+        describe_run(record),
         record.key.split,
         _NO_VALUE if seen is None else f"{seen:.1f}",
         ", ".join(causes) or _NO_VALUE,

@@ -7,7 +7,6 @@ import math
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence, Set
 from operator import attrgetter
 
-from longsumbench.cache.hub import checkpoint_name
 from longsumbench.core import Recipe
 from longsumbench.formatting import format_count
 from longsumbench.leaderboards.comparability import (
@@ -29,6 +28,7 @@ from longsumbench.leaderboards.significance import (
     ComparableRows,
 )
 from longsumbench.runs.record import SHORT_ID, RunRecord, length_ratio, output_problems
+from longsumbench.runs.run_names import name_checkpoint
 
 LEAD = "lead"  # the baseline that trained systems should exceed
 _MOST_IN_LINE = 4  # most runs, budgets or values in a line
@@ -106,7 +106,7 @@ def describe_untrained(rows: Iterable[SeedGroup]) -> str:
     names = []
     for run in runs_of(rows):
         if run.zero_shot:
-            names.append(f"{run.key.model} ({checkpoint_name(run.system.checkpoint or '')})")
+            names.append(f"{run.key.model} ({name_checkpoint(run)})")
     sentence = _list_names("Not trained here", names)
     return f"{sentence} Their training texts may include these." if sentence else ""
 

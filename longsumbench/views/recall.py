@@ -106,8 +106,7 @@ def recall_lines(
     lines = []
     for row in rows:
         if not row.first.oracle and measures & row.numbers.keys():
-            label = ", ".join(row.distinction)
-            lines.append(RecallLine(f"{row.first.key.model} {label}".strip(), row))
+            lines.append(RecallLine(row.label, row))
     return lines
 
 
