@@ -15,14 +15,13 @@ from longsumbench.exchange.model_card import (
     hub_texts,
     shared_command,
     shared_numbers,
-    without_folders,
 )
 from longsumbench.files import write_atomically
 from longsumbench.formatting import format_count
 from longsumbench.leaderboards.table import find_datasets, read_table
 from longsumbench.runs.record import SHORT_ID, RunRecord
 from longsumbench.runs.results import Results
-from longsumbench.runs.run_names import collect_settings
+from longsumbench.runs.run_names import collect_settings, hide_folders
 from longsumbench.views.html import render_part
 from longsumbench.views.leaderboard import TableView
 
@@ -50,7 +49,7 @@ def export_runs(
     datasets, records = results.datasets(), dict[str, RunRecord]()
     for word in words:
         chosen = results.records(word) if word in datasets else [RunRecord.read(results.find(word))]
-        records |= {record.run_id: record for record in chosen}
+        records |= {record.run_id: hide_folders(record) for record in chosen}
     for record in records.values():
         if kind == "eee":
             name, text = _log_file(record)
@@ -79,7 +78,6 @@ def evaluation_log(record: RunRecord) -> dict[str, Any]:
     checkpoint = record.system.checkpoint or ""
     on_hub = HUB_NAME.fullmatch(checkpoint)
     model = f"longsumbench/{_file_name(record.key.model)}"
-    settings = collect_settings(record)
     text = render_part(
         "every_eval_ever.json",
         record=record,
@@ -89,7 +87,7 @@ def evaluation_log(record: RunRecord) -> dict[str, Any]:
         numbers=shared_numbers(record),
         texts=hub_texts(record),
         command=shared_command(record),
-        settings={name: without_folders(value) for name, value in settings.items()},
+        settings=collect_settings(record),
     )
     log: dict[str, Any] = json.loads(text)
     return log

@@ -17,6 +17,7 @@ from longsumbench.leaderboards.table import find_datasets, how_to_compute, read_
 from longsumbench.metrics.aggregate import Estimate
 from longsumbench.runs.record import RunRecord
 from longsumbench.runs.results import Results
+from longsumbench.runs.run_names import name_runs
 
 
 @dataclass(frozen=True)
@@ -91,8 +92,9 @@ def matrix_of_tables(
     trained: list[MatrixColumn] = []
     checkpoints: list[MatrixColumn] = []
     without = []
+    names = _name_systems(blocks)
     for dataset, comparable in blocks.items():
-        columns = [_column(dataset, comparable, number, kind) for kind in (False, True)]
+        columns = [_column(dataset, comparable, number, kind, names) for kind in (False, True)]
         # A dataset may have a column in both matrices, in one, or in none
         trained += filter(None, columns[:1])
         checkpoints += filter(None, columns[1:])
@@ -122,8 +124,25 @@ def matrix_of(columns: Sequence[MatrixColumn]) -> Matrix:
     return replace(matrix, systems=tuple(sorted(labels, key=order)))
 
 
+def _name_systems(
+    blocks: Mapping[str, Sequence[ComparableRows]],
+) -> dict[tuple[str, str], str]:
+    """Return (model, variant) → what its rows are called on all datasets."""
+    runs: dict[tuple[str, str], RunRecord] = {}
+    for comparable in blocks.values():
+        for block in comparable:
+            for row in block.rows:
+                runs.setdefault((row.first.key.model, row.first.variant), row.first)
+    names = name_runs(list(runs.values()))
+    return {key: name.label for key, name in zip(runs, names, strict=True)}
+
+
 def _column(
-    dataset: str, comparable: Sequence[ComparableRows], number: str | None, zero_shot: bool
+    dataset: str,
+    comparable: Sequence[ComparableRows],
+    number: str | None,
+    zero_shot: bool,
+    names: Mapping[tuple[str, str], str],
 ) -> MatrixColumn | None:
     """Return the column of the first block that has the number, is `zero_shot` or is not; None without one."""
     for block in comparable:
@@ -134,10 +153,17 @@ def _column(
         # The best first: notes and the brief table rely on it
         rows.sort(key=lambda row: -row.numbers[name].mean)
         tests = block.tests.tied()
-        cells = {row.label: row.numbers[name] for row in rows}
-        ranks = rank_systems({row.label: cells[row.label] for row in rows if row.ranked})
-        tied = frozenset(row.label for row in rows if (row.key, name) in tests)
-        one_seed = frozenset(row.label for row in rows if row.one_seed)
+        labels: dict[
+            str, str
+        ] = {}  # key of a row → name; rows of one variant have that of their table
+        for row in rows:
+            label = names[row.first.key.model, row.first.variant]
+            labels[row.key] = row.label if label in labels.values() else label
+        cells = {labels[row.key]: row.numbers[name] for row in rows}
+        ranked = {labels[row.key]: row.numbers[name] for row in rows if row.ranked}
+        ranks = rank_systems(ranked)
+        tied = frozenset(labels[row.key] for row in rows if (row.key, name) in tests)
+        one_seed = frozenset(labels[row.key] for row in rows if row.one_seed)
         return MatrixColumn(dataset, name, rows[0].first, cells, ranks, tied, one_seed)
     return None
 

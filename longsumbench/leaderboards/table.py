@@ -20,7 +20,7 @@ from longsumbench.metrics.aggregate import ScoreTable, intervals_of
 from longsumbench.metrics.evaluate import DEFAULT_RANKING_SCORE
 from longsumbench.runs.record import RunRecord
 from longsumbench.runs.results import Results, is_verified
-from longsumbench.runs.run_names import RunName
+from longsumbench.runs.run_names import RunName, hide_folders
 
 
 @dataclass(frozen=True)
@@ -122,7 +122,7 @@ def read_table(
     `part` is a key of `ROUGE_PARTS`. By default, a row has all seeds of a system, and the numbers that tables show (or
     `names`) are tested.
     """
-    records = list(results.records(dataset))
+    records = list(map(hide_folders, results.records(dataset)))
     # Without any verified run, tables have no column that says so
     marks = [is_verified(results.run_folder(record)) for record in records]
     if any(marks):

@@ -48,7 +48,7 @@ from longsumbench.runs.record import (
     output_problems,
 )
 from longsumbench.runs.results import Results
-from longsumbench.runs.run_names import describe_run
+from longsumbench.runs.run_names import describe_run, shorten_paths
 from longsumbench.views.tables import Block, Tied, terminal
 
 if TYPE_CHECKING:
@@ -243,7 +243,7 @@ class Comparison:
             identity = {}
             for side, run in (("baseline_", pair.baseline), ("", pair.run)):
                 identity[f"{side}model"] = run.record.key.model
-                identity[f"{side}variant"] = run.record.variant
+                identity[f"{side}variant"] = shorten_paths(run.record.variant)
                 identity[f"{side}run_id"] = run.record.run_id
             rows += [{**identity, **asdict(row)} for row in pair.rows]
         return rows

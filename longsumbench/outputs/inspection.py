@@ -11,7 +11,7 @@ Outputs of systems are escaped. The page allows the browser to run only the page
 import math
 import shlex
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -32,7 +32,7 @@ from longsumbench.runs.record import (
     split_variant,
 )
 from longsumbench.runs.results import Results, split_read_by
-from longsumbench.runs.run_names import describe_run
+from longsumbench.runs.run_names import describe_run, hide_folders, shorten_paths
 from longsumbench.runs.verdicts import JudgedSentence, judged_lists, read_verdicts
 from longsumbench.sentences import split_summary
 from longsumbench.views.evidence import html_views
@@ -237,6 +237,8 @@ def inspection_page(inspection: Inspection, pictures: Sequence[View]) -> str:
 
 def _above_texts(inspection: Inspection) -> dict[str, Any]:
     """Return the values of `inspected.html`: facts, links to other examples, verdicts."""
+    no_evidence, record = shorten_paths(inspection.no_evidence), hide_folders(inspection.record)
+    inspection = replace(inspection, record=record, no_evidence=no_evidence)
     links = [("previous", page) for page in inspection.pages if page < inspection.number][-1:]
     links += [("next", page) for page in inspection.pages if page > inspection.number][:1]
     return {

@@ -5,14 +5,17 @@ the order of their importance. What all of them share is said once. Settings tha
 named, and of a path only its last name.
 """
 
+import json
 import re
 from collections import Counter
 from collections.abc import Collection, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field, fields, replace
+from dataclasses import asdict, dataclass, field, fields, replace
 from functools import cache
 from typing import Any
 
-from longsumbench.cache.hub import HUB_NAME, checkpoint_name
+import msgspec
+
+from longsumbench.cache.hub import checkpoint_name
 from longsumbench.core import SAME_SYSTEM, SECTIONS, Decides, names_deciding, registry
 from longsumbench.errors import SuiteError
 from longsumbench.formatting import format_plain_value
@@ -22,6 +25,10 @@ _NEVER_NAMED = (*SAME_SYSTEM, "speed", "seed")
 _PRETRAINED = ("checkpoint", "revision", "adapter", "init")  # say most about a system
 _SECTIONS = ("model", "decode", "train")
 _NULL = "null"
+# From the beginning of a word or value: an absolute path, also with blanks; or a relative one with several folders
+_FOLDERS = re.compile(
+    r"""(?<![^\s=,\["'])(?:[~/][^,\]"']*/|\.{1,2}/(?:[^\s,\]"']*/)?|[^\s,=\[\]"':/]+/(?:[^\s,\]"':]+/)+)(?=[^\s,\]"'])"""
+)
 _GGUF = ".gguf"
 
 
@@ -71,12 +78,13 @@ def _read_metadata(model: str) -> Mapping[str, Mapping[str, Any]]:
 
 def shorten_paths(text: str) -> str:
     """Return a text in which each path is its last name; hub names and addresses stay."""
+    return _FOLDERS.sub("", text)
 
-    def shorten(match: re.Match[str]) -> str:
-        path = match[0]
-        return path if HUB_NAME.fullmatch(path) or "://" in path else checkpoint_name(path)
 
-    return re.sub(r"[^\s,=\[\]\"']*/[^\s,\[\]\"']*", shorten, text)
+def hide_folders(record: RunRecord) -> RunRecord:
+    """Return a record for others to read: of each path in its settings, command and facts, the last name."""
+    text = shorten_paths(json.dumps(asdict(record), ensure_ascii=False))
+    return msgspec.convert(json.loads(text), RunRecord)
 
 
 def name_checkpoint(record: RunRecord) -> str:
@@ -278,10 +286,12 @@ def describe_shared(names: Sequence[RunName]) -> str:
     return "; ".join(f"{', '.join(subjects)}: {text}" for text, subjects in systems.items())
 
 
-def describe_run(record: RunRecord) -> str:
-    """Return the name of a run in a heading: its system, name, settings, seed and id."""
-    (name,) = name_runs([record])
+def describe_run(record: RunRecord, name: RunName | None = None) -> str:
+    """Return a run in a line: its name in a table, or else its system and settings; its seed and id."""
+    if name is None:
+        (alone,) = name_runs([record])
+        name = replace(alone, own=(*alone.own, *alone.shared), is_alone=False)
     seed = () if record.key.seed is None else (f"seed {record.key.seed}",)
     origin = "imported, " if record.imported else ""
-    parts = ", ".join([name.system, *name.own, *name.shared, *seed])
+    parts = ", ".join([name.label, *seed])
     return f"{parts} ({origin}{record.run_id[:SHORT_ID]})"

@@ -74,9 +74,10 @@ def write_examples(
     index: dict[str, Any] = {"ids": ids, "measure": score_column(runs[0].evaluation.ranked_by)}
     index["texts"] = _write_parts(data, "texts/", map(_shown_texts, examples))
     index["runs"] = []
-    for place, run in enumerate(runs):
+    for place, (run, row) in enumerate(zip(runs, rows, strict=True)):
         facts = _write_run(results, run, data, f"{place}", ids)
-        index["runs"].append({**facts, "page": page_name(run)})
+        label = describe_run(run, row.name)
+        index["runs"].append({**facts, "label": label, "page": page_name(run)})
     for kind in ("css", "js"):
         write_atomically(data / f"browser.{kind}", static_text(f"examples.{kind}"))
     ExamplesPage(
@@ -177,8 +178,7 @@ def _write_run(
         "pages": [place for place in range(len(ids)) if (pages / f"{place}.html").is_file()],
     }
     _write_parts(data, f"runs/{name}-", [content])
-    label = describe_run(run)
-    return {"id": run.run_id, "label": label, "oracle": run.oracle, "outputs": bool(outputs)}
+    return {"id": run.run_id, "oracle": run.oracle, "outputs": bool(outputs)}
 
 
 def _shown_texts(example: Example) -> dict[str, Any]:

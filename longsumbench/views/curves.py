@@ -29,6 +29,7 @@ from longsumbench.leaderboards.table import how_to_compute
 from longsumbench.metrics.aggregate import Estimate
 from longsumbench.runs.record import source_seen
 from longsumbench.runs.results import Results
+from longsumbench.runs.run_names import hide_folders
 from longsumbench.views.notes import (
     describe_budget,
     describe_intervals,
@@ -72,7 +73,7 @@ def update_curves(
         UsageError: there is nothing to draw, or a setting or number is unknown.
     """
     with results.leaderboard_lock(dataset):
-        records = list(results.records(dataset))
+        records = list(map(hide_folders, results.records(dataset)))
         scores = read_all_scores(results, records)
         # A sweep's settings may vary together only: then one of them is drawn alone
         attempts = [words]

@@ -17,7 +17,7 @@ from longsumbench.runs.record import (
     length_ratio,
     source_seen,
 )
-from longsumbench.runs.run_names import name_checkpoint, shorten_paths
+from longsumbench.runs.run_names import name_checkpoint
 
 _OUTPUT_FACTS = {  # column of the CSV → fact in the record
     "output_words": "words",
@@ -221,7 +221,7 @@ def run_values(run: RunRecord) -> dict[str, Any]:
     key = run.key
     return {
         "model": key.model,
-        "variant": shorten_paths(run.variant),
+        "variant": run.variant,
         "dataset": key.dataset,
         "split": key.split,
         "n": run.evaluation.n,

@@ -245,9 +245,10 @@ class TableView:
 
     def ledger(self) -> Block:
         """Return the block of the truncation ledgers of the shown runs."""
-        if self.block is None:
-            return ledger_block(self.table.records())
-        return ledger_block(self.table.comparable[self.block - 1].records())
+        records = self.table.records()
+        if self.block is not None:
+            records = self.table.comparable[self.block - 1].records()
+        return ledger_block(records, self.table.run_names())
 
     def render(self) -> str:
         """Return the table for the terminal, with few published numbers; each footnote once."""

@@ -1,10 +1,10 @@
 """The truncation ledgers of runs: what was not read (by which setting), not learned, not finished."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 from longsumbench.formatting import percent
 from longsumbench.runs.record import RunRecord, source_seen
-from longsumbench.runs.run_names import describe_run
+from longsumbench.runs.run_names import RunName, describe_run
 from longsumbench.views.tables import Block
 
 _NOTE = (
@@ -31,8 +31,8 @@ def format_share(part: int, total: int) -> str:
     return f"{part:,}" if share is None else f"{part:,} ({share:.2f} %)"
 
 
-def ledger_block(records: Sequence[RunRecord]) -> Block:
-    """Return a block with a row for each run."""
+def ledger_block(records: Sequence[RunRecord], names: Mapping[str, RunName]) -> Block:
+    """Return a block with a row for each run; `names` is run id → its name in the table."""
     columns = (
         "run",
         "split",
@@ -46,13 +46,13 @@ def ledger_block(records: Sequence[RunRecord]) -> Block:
         (),
         columns,
         "llrlll",
-        [_ledger_row(record) for record in records],
+        [_ledger_row(record, names.get(record.run_id)) for record in records],
         optional=("split",),
         footnotes=(_NOTE,),
     )
 
 
-def _ledger_row(record: RunRecord) -> list[str]:
+def _ledger_row(record: RunRecord, name: RunName | None) -> list[str]:
     seen, targets = source_seen(record), record.fit.targets
     causes = [f"{cause} {share:.1f}" for cause, share in cut_shares(record).items()]
     # What is unknown has a dash, not a zero
@@ -64,7 +64,7 @@ def _ledger_row(record: RunRecord) -> list[str]:
     if not record.imported:
         cut_outputs = format_share(record.ledger.outputs_cut, record.num_outputs)
     return [
-        describe_run(record),
+        describe_run(record, name),
         record.key.split,
         _NO_VALUE if seen is None else f"{seen:.1f}",
         ", ".join(causes) or _NO_VALUE,
