@@ -109,21 +109,6 @@ def test_two_settings() -> None:
     assert found.values(1) == ["10", "20"]
 
 
-def test_labels_tell_curves_apart() -> None:
-    """By what the curves of a model differ in; of many settings, by those that most have otherwise; else by an id."""
-    pages = [
-        trained("pagesum", 9, page_size=size, locality=where)
-        for size in (1, 2)
-        for where in ("a", "b")
-    ]
-    assert list(curves(sweep(pages, "page_size"))) == ["pagesum locality=a", "pagesum locality=b"]
-    usual: dict[str, Any] = {"heads": 4, "layers": 2, "graph": "none"}
-    for changed in ({}, {"heads": 1}, {"layers": 9}, {"graph": "x"}):
-        pages += [trained("ht", 9, page_size=4, **(usual | changed))]
-    labels = [label for label in curves(sweep(pages, "page_size")) if label.startswith("ht")]
-    assert labels == ["ht", "ht graph=x", "ht heads=1", "ht layers=9"]
-
-
 def test_errors_name_what_varies() -> None:
     """An unknown setting, one that is the same in all runs, a seed, three settings, the same twice: one line each."""
     records = [*PAGES, trained("ea", 3, page_size=9), trained("ea", 3, seed=2, page_size=9)]

@@ -2,7 +2,6 @@
 
 from collections.abc import Mapping, Sequence
 
-import pytest
 from support.run_records import measured, record
 
 from longsumbench.leaderboards.seed_groups import (
@@ -23,7 +22,6 @@ from longsumbench.views.recall import (
     PANELS,
     SURVIVAL_PANELS,
     RecallLine,
-    choose_lines,
     recall_figure,
     recall_lines,
     survival_figure,
@@ -61,34 +59,6 @@ def test_every_place_is_measured() -> None:
     assert drawn == [
         name for name in FactRecall.columns if "_position_" in name or "_distance_" in name
     ]
-
-
-READINGS = [f"base_url=http://h:1/v1,input_length={6 + n % 2},reading={n}" for n in range(9)]
-
-
-@pytest.mark.parametrize(
-    ("variants", "labels"),
-    [
-        (READINGS[:1], ["prompt", "seal"]),
-        (
-            READINGS[:2],
-            ["prompt input_length=6, reading=0", "prompt input_length=7, reading=1", "seal"],
-        ),
-        (READINGS, [f"prompt reading={n}, input_length={6 + n % 2}" for n in range(7)] + ["seal"]),
-        (
-            ["checkpoint=/a/new", "checkpoint=/b/new"],
-            ["prompt checkpoint=new", "prompt checkpoint=new, [r1]", "seal"],
-        ),
-    ],
-)
-def test_lines_are_called_by_what_differs(variants: list[str], labels: list[str]) -> None:
-    """Rows of a sweep have a line each while there is room, and each model has one; no address or path is named."""
-    runs = [
-        stating("prompt", 90 - place, variant=variant, run_id=f"r{place}")
-        for place, variant in enumerate(variants)
-    ]
-    lines = choose_lines(lines_of([*runs, stating("seal", 40, variant="page_size=9")]))
-    assert [one.label for one in lines] == labels
 
 
 def silent_by_distance(

@@ -66,7 +66,7 @@ def test_the_csv_has_exactly_the_columns_that_others_rely_on(
     """The CSV has exactly the columns that others rely on, and holds no published number."""
     update(record("lead", 30))
     lines = (tmp_path / "leaderboard" / "arxiv.csv").read_text().splitlines()
-    assert lines[0] == f"{HEADER},block"
+    assert lines[0] == f"{HEADER},block,row"
     assert len(lines) == 2
 
 
@@ -239,7 +239,12 @@ def test_measures_in_the_csv(update: Callable[..., TableView]) -> None:
         "fact_recall_chance",
     )
     assert header == ",".join(
-        [HEADER, *(f"{name}{bound}" for name in names for bound in ("", "_lo", "_hi")), "block"]
+        [
+            HEADER,
+            *(f"{name}{bound}" for name in names for bound in ("", "_lo", "_hi")),
+            "block",
+            "row",
+        ]
     )
     far, other = rows(table)
     assert (far["extra"], far["extra_lo"], far["extra_hi"]) == ("5.1235", "3.1235", "6.1235")
