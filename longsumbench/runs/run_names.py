@@ -27,7 +27,7 @@ _SECTIONS = ("model", "decode", "train")
 _NULL = "null"
 # From the beginning of a word or value: an absolute path, also with blanks; or a relative one with several folders
 _FOLDERS = re.compile(
-    r"""(?<![^\s=,\["'])(?:[~/][^,\]"']*/|\.{1,2}/(?:[^\s,\]"']*/)?|[^\s,=\[\]"':/]+/(?:[^\s,\]"':]+/)+)(?=[^\s,\]"'])"""
+    r"""(?<![^\s=,\["'])(?:[~/][^,\]"']*/|\.{1,2}/(?:[^\s,\]"']*/)?|[\w.-]+/(?:[\w.-]+/)+)(?=[^\s,\]"'])"""
 )
 _GGUF = ".gguf"
 
