@@ -28,7 +28,7 @@ from longsumbench.leaderboards.significance import read_all_scores
 from longsumbench.metrics.aggregate import Estimate
 from longsumbench.runs.record import SHORT_ID, RunRecord, source_seen, split_variant
 from longsumbench.runs.results import Results
-from longsumbench.views.recall import CHANCE, KINDS, RecallLine, RecallPanel, recall_figure
+from longsumbench.views.recall import CHANCE, KINDS, RecallPanel, recall_figure
 from longsumbench.views.series import SeriesFigure, draw_series
 
 WHOLE = 99.0  # percent of the source; markers of systems that see less are hollow
@@ -217,7 +217,7 @@ def _lengths_cut(system: LengthCurves) -> set[float]:
     return {log2(length) for length in system.tested if system.is_cut(length)}
 
 
-def _recall_line(system: LengthCurves) -> RecallLine:
+def _recall_line(system: LengthCurves) -> SeedGroup:
     """Return the line of a system; its row has the measures of all lengths, and the runs of the fewest seeds."""
     points = {}
     for kind in FACT_PANELS:
@@ -228,7 +228,7 @@ def _recall_line(system: LengthCurves) -> RecallLine:
         points[CHANCE] = chance
     # A label that counts seeds must not promise more than the worst length has
     fewest = min(system.tested.values(), key=lambda group: len(group.runs))
-    return RecallLine(system.model, replace(fewest, numbers=points, learned=system.learned))
+    return replace(fewest, numbers=points, learned=system.learned)
 
 
 def _recall_at(kind: str, length: int) -> str:

@@ -7,6 +7,7 @@ that were not trained here have a matrix for themselves, with the baselines.
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+from itertools import chain
 
 import numpy as np
 import scipy  # loads scipy.stats when it is used
@@ -92,7 +93,10 @@ def matrix_of_tables(
     trained: list[MatrixColumn] = []
     checkpoints: list[MatrixColumn] = []
     without = []
-    names = _name_systems(blocks)
+    runs: dict[tuple[str, str], RunRecord] = {}
+    for block in chain.from_iterable(blocks.values()):
+        runs |= {(row.first.key.model, row.first.variant): row.first for row in block.rows}
+    names = {key: name.label for key, name in zip(runs, name_runs([*runs.values()]), strict=True)}
     for dataset, comparable in blocks.items():
         columns = [_column(dataset, comparable, number, kind, names) for kind in (False, True)]
         # A dataset may have a column in both matrices, in one, or in none
@@ -122,19 +126,6 @@ def matrix_of(columns: Sequence[MatrixColumn]) -> Matrix:
         return -matrix.count(label), matrix.mean_rank(label), label
 
     return replace(matrix, systems=tuple(sorted(labels, key=order)))
-
-
-def _name_systems(
-    blocks: Mapping[str, Sequence[ComparableRows]],
-) -> dict[tuple[str, str], str]:
-    """Return (model, variant) → what its rows are called on all datasets."""
-    runs: dict[tuple[str, str], RunRecord] = {}
-    for comparable in blocks.values():
-        for block in comparable:
-            for row in block.rows:
-                runs.setdefault((row.first.key.model, row.first.variant), row.first)
-    names = name_runs(list(runs.values()))
-    return {key: name.label for key, name in zip(runs, names, strict=True)}
 
 
 def _column(

@@ -67,6 +67,7 @@ class Learned(NamedTuple):
 
 
 _NOT_JUDGED = Learned()
+_UNNAMED = RunName("")
 
 
 @dataclass(frozen=True)
@@ -87,7 +88,7 @@ class SeedGroup:
     runs: tuple[RunRecord, ...]
     repeated: tuple[RunRecord, ...] = ()
     numbers: Mapping[str, Estimate] = field(default_factory=dict)
-    name: RunName | None = None
+    name: RunName = _UNNAMED
     learned: Learned = _NOT_JUDGED
     equal_seeds: tuple[int | None, ...] = ()
     has_place: bool = True
@@ -122,7 +123,7 @@ class SeedGroup:
     @property
     def label(self) -> str:
         """What it is called in its table; its system, if it is in none."""
-        return self.name.label if self.name else name_system(self.first)
+        return self.name.label or name_system(self.first)
 
 
 class PairDifference(NamedTuple):

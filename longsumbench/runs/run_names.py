@@ -150,8 +150,8 @@ class RunName:
     @property
     def label(self) -> str:
         """The name in the table: "prompt, select"; without the system where all rows are of it."""
-        parts = self.own if self.own and self.is_alone else (self.system, *self.own)
-        return ", ".join(parts)
+        own = ", ".join(self.own)
+        return own if self.is_alone and own else ", ".join(filter(None, [self.system, own]))
 
 
 def name_system(record: RunRecord) -> str:

@@ -98,7 +98,7 @@ def leaderboard_block(
 
 def describe_shared_settings(rows: Sequence[SeedGroup]) -> str:
     """Return the line below a table with the settings that the rows of each system share; empty without any."""
-    text = describe_shared([row.name for row in rows if row.name])
+    text = describe_shared([row.name for row in rows])
     return f"{text}." if text else ""
 
 
@@ -248,7 +248,7 @@ class TableView:
         records = self.table.records()
         if self.block is not None:
             records = self.table.comparable[self.block - 1].records()
-        return ledger_block(records, self.table.run_names())
+        return ledger_block(records, self.table.locate_runs())
 
     def render(self) -> str:
         """Return the table for the terminal, with few published numbers; each footnote once."""
@@ -275,13 +275,14 @@ class TableView:
 
     def _csv_rows(self) -> list[dict[str, Any]]:
         rows = csv_rows(self.table.records())
-        numbers = self.table.block_numbers()
-        names = self.table.run_names()
-        settings = dict.fromkeys(key for name in names.values() for key in name.settings)
+        places = self.table.locate_runs()
+        settings: dict[str, None] = {}
+        for _, group in places.values():
+            settings |= dict.fromkeys(group.name.settings)
         for row in rows:
-            name = names[row["run_id"]]
-            row |= {"block": numbers[row["run_id"]], "row": name.label}
-            row |= {key: name.settings.get(key) for key in settings}
+            number, group = places[row["run_id"]]
+            row |= {"block": number, "row": group.label}
+            row |= {key: group.name.settings.get(key) for key in settings}
         return rows
 
     def frame(self) -> "pd.DataFrame":

@@ -85,10 +85,8 @@ def test_seeds_are_averaged() -> None:
 
 def test_the_group_of_wanted_runs_is_drawn() -> None:
     """Though another is larger; not if nothing varies in it."""
-    longer = [
-        trained("pagesum", 30, train={"max_steps": 600}, page_size=size) for size in (128, 256)
-    ]
-    other = trained("pagesum", 30, train={"max_steps": 900}, page_size=128)
+    longer = [trained("pagesum", 30, signature="a", page_size=size) for size in (128, 256)]
+    other = trained("pagesum", 30, signature="b", page_size=128)
     records = [*PAGES, *longer, other]
     for wanted, sizes in ((longer[:1], [2, 3, 1]), ([other], [3, 2, 1]), ([], [3, 2, 1])):
         found = sweep_of(

@@ -21,7 +21,6 @@ from longsumbench.views.leaderboard import TableView
 from longsumbench.views.recall import (
     PANELS,
     SURVIVAL_PANELS,
-    RecallLine,
     recall_figure,
     recall_lines,
     survival_figure,
@@ -38,7 +37,7 @@ def stating(model: str, mean: float, **changes: object) -> RunRecord:
     return record(model, mean, measures=measures | measured({"fact_recall_chance": 5.0}), **changes)
 
 
-def lines_of(records: Sequence[RunRecord]) -> list[RecallLine]:
+def lines_of(records: Sequence[RunRecord]) -> list[SeedGroup]:
     return recall_lines(comparable_rows(records)[0].rows)
 
 
@@ -48,9 +47,9 @@ def view_of(*records: RunRecord) -> TableView:
 
 def line(
     model: str, numbers: Mapping[str, Estimate], word: str = LEARNED, seeds: int = 1
-) -> RecallLine:
+) -> SeedGroup:
     runs = (record(model, 9),) * seeds
-    return RecallLine(model, SeedGroup(runs, numbers=numbers, learned=Learned(word)))
+    return SeedGroup(runs, numbers=numbers, learned=Learned(word))
 
 
 def test_every_place_is_measured() -> None:
@@ -63,7 +62,7 @@ def test_every_place_is_measured() -> None:
 
 def silent_by_distance(
     model: str, lows: Sequence[float], word: str = LEARNED, seeds: int = 1
-) -> RecallLine:
+) -> SeedGroup:
     """A line whose intervals of facts in two places begin there, by distance; facts in one place are at 99 %."""
     numbers = {"fact_recall_single_position_9": Estimate(99, 98, 100), **CHANCE}
     for measure, low in zip(PANELS[-1].places, lows, strict=False):
@@ -71,7 +70,7 @@ def silent_by_distance(
     return line(model, numbers, word, seeds)
 
 
-def figure_of(*lines: RecallLine) -> SeriesFigure:
+def figure_of(*lines: SeedGroup) -> SeriesFigure:
     return recall_figure("about", lines)
 
 
