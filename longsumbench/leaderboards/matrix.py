@@ -96,9 +96,9 @@ def matrix_of_tables(
     runs: dict[tuple[str, str], RunRecord] = {}
     for block in chain.from_iterable(blocks.values()):
         runs |= {(row.first.key.model, row.first.variant): row.first for row in block.rows}
-    names = {key: name.label for key, name in zip(runs, name_runs([*runs.values()]), strict=True)}
+    labels = {key: name.label for key, name in zip(runs, name_runs([*runs.values()]), strict=True)}
     for dataset, comparable in blocks.items():
-        columns = [_column(dataset, comparable, number, kind, names) for kind in (False, True)]
+        columns = [_column(dataset, comparable, number, kind, labels) for kind in (False, True)]
         # A dataset may have a column in both matrices, in one, or in none
         trained += filter(None, columns[:1])
         checkpoints += filter(None, columns[1:])

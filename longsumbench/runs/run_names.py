@@ -25,10 +25,11 @@ _NEVER_NAMED = (*SAME_SYSTEM, "speed", "seed")
 _PRETRAINED = ("checkpoint", "revision", "adapter", "init")  # say most about a system
 _SECTIONS = ("model", "decode", "train")
 _NULL = "null"
-# From the beginning of a word or value: an absolute path, also with blanks; or a relative one with several folders
+# From the beginning of a word or value: an absolute path, also with blanks; or one that begins with . or ..
 _FOLDERS = re.compile(
-    r"""(?<![^\s=,\["'])(?:[~/][^,\]"']*/|\.{1,2}/(?:[^\s,\]"']*/)?|[\w.-]+/(?:[\w.-]+/)+)(?=[^\s,\]"'])"""
+    r"""(?<![^\s=,\["'])(?:[~/][^,\]"']*/|\.{1,2}/(?:[^\s,\]"']*/)?)(?=[^\s,\]"'])"""
 )
+_IS_NAME = re.compile(r"[\w./~-]+")  # may be a path
 _GGUF = ".gguf"
 
 
@@ -70,7 +71,7 @@ def _read_metadata(model: str) -> Mapping[str, Mapping[str, Any]]:
         sections = {"model": registry.config_of(model), **SECTIONS}
     except SuiteError:  # imported outputs, or a plug-in that is not installed
         sections = {**SECTIONS}
-    metadata = {}
+    metadata: dict[str, Mapping[str, Any]] = {}
     for section, schema in sections.items():
         metadata |= {f"{section}.{item.name}": item.metadata for item in fields(schema)}
     return metadata
@@ -105,11 +106,12 @@ def describe_setting(record: RunRecord, key: str, value: str) -> str:
     if key == "model.checkpoint":
         return name_checkpoint(record)
     phrase = _read_metadata(record.key.model).get(key, {}).get("phrase", "")
+    value = checkpoint_name(value) if _IS_NAME.fullmatch(value) else shorten_paths(value)
     if phrase == "{}" and value != "none":
-        return shorten_paths(value)
+        return value
     if phrase and value.isdigit():
         return str(phrase).format(f"{int(value):,}")
-    return f"{key.rpartition('.')[2]} {shorten_paths(value)}"
+    return f"{key.rpartition('.')[2]} {value}"
 
 
 def _importance(model: str, key: str) -> tuple[int, int]:
