@@ -11,6 +11,7 @@ from collections import Counter
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, fields, replace
 from functools import cache
+from itertools import chain
 from typing import Any
 
 import msgspec
@@ -189,7 +190,7 @@ def _name_members(
         all_settings = _leave_out(collect_settings(record), model, ignored)
         ends = {"scale": record.config.scale, "seed": str(record.key.seed)}
         values.append({**all_settings, **settings, **ends})
-    keys = sorted(set().union(*typed), key=lambda key: _importance(model, key))
+    keys = _sort_keys(model, typed)
     varied = _find_varied(keys, values)
     parts = []
     for record, own_settings, row in zip(members, typed, values, strict=True):
@@ -239,6 +240,11 @@ def _leave_out(settings: Mapping[str, str], model: str, ignored: Collection[str]
     return deciding
 
 
+def _sort_keys(model: str, rows: Iterable[Mapping[str, str]]) -> list[str]:
+    keys = dict.fromkeys(chain.from_iterable(rows))  # a set has no order
+    return sorted(keys, key=lambda key: _importance(model, key))
+
+
 def _find_varied(keys: Iterable[str], rows: Sequence[Mapping[str, str]]) -> list[str]:
     return [key for key in keys if len({row.get(key) for row in rows}) > 1]
 
@@ -248,8 +254,7 @@ def _add_until_unique(
 ) -> list[str]:
     """Add settings that nobody typed, one after the other, to equal names, at last the id of the run; return them."""
     model = members[0].key.model
-    keys = set().union(*values) - {"scale", "seed"}
-    untyped = sorted(keys, key=lambda key: _importance(model, key))
+    untyped = [key for key in _sort_keys(model, values) if key not in ("scale", "seed")]
     added = []
     for key in ("scale", *untyped, "seed", ""):
         for group in _equal_names(parts):

@@ -164,21 +164,6 @@ def test_the_command_prints_the_chosen_columns(root: str, run_command: Command) 
     )
 
 
-def test_one_row_for_each_run(root: str, run_command: Command) -> None:
-    """`--by-run` lists single runs with their seeds; by default, a row has all seeds of a system."""
-    for flags, expected in (
-        ([], [["1", "seal", "2"], ["2", "lead", "23.0"]]),
-        (["--by-run"], [["1", "seal,", "seed"], ["2", "seal,", "seed"], ["3", "lead", "23.0"]]),
-    ):
-        table = (
-            run_command(0, "leaderboard", "arxiv", *flags, "--results-dir", root)
-            .out.partition("\n\n")[2]
-            .partition("\n* best")[0]
-        )
-        rows = [line.split()[:3] for line in table.splitlines() if line[:1].isdigit()]
-        assert rows == expected
-
-
 def test_lengths_are_a_group_of_columns() -> None:
     """--columns lengths means words, precision and recall; --columns help lists it."""
     columns = columns_of([record("lead", 30)])

@@ -227,16 +227,6 @@ def test_nothing_to_show_is_a_usage_error(tmp_path: Path, run_command: Command) 
         write_site(Results(tmp_path), tmp_path / "site")
 
 
-@pytest.mark.parametrize("blocked", ["site", "site/assets"])
-def test_unwritable_target(root: Path, tmp_path: Path, blocked: str, run_command: Command) -> None:
-    """A file where a folder belongs is a problem of the environment, in one line."""
-    (tmp_path / blocked).parent.mkdir(exist_ok=True)
-    (tmp_path / blocked).write_text("")
-    error = run_command(4, "site", "--results-dir", root, "--output", tmp_path / "site").err
-    assert error.count("\n") == 1
-    assert blocked in error
-
-
 def test_command_prints_the_page(root: Path, run_command: Command) -> None:
     """Without options the pages are in `site` of the results; the command that is printed serves them."""
     page, command = run_command(0, "site", "--results-dir", root).out.splitlines()
