@@ -21,14 +21,15 @@ from typing import NamedTuple
 
 from tabulate import tabulate
 
-from longsumbench.leaderboards.comparability import PLANTED, settings_of
+from longsumbench.leaderboards.comparability import PLANTED
 from longsumbench.leaderboards.learned import judge_learning
 from longsumbench.leaderboards.seed_groups import Learned, ScoresOfRuns, SeedGroup, average_seeds
 from longsumbench.leaderboards.significance import read_all_scores
 from longsumbench.metrics.aggregate import Estimate
 from longsumbench.runs.record import SHORT_ID, RunRecord, source_seen, split_variant
 from longsumbench.runs.results import Results
-from longsumbench.views.recall import CHANCE, KINDS, RecallLine, RecallPanel, recall_figure
+from longsumbench.runs.run_names import collect_settings
+from longsumbench.views.recall import CHANCE, KINDS, RecallPanel, recall_figure
 from longsumbench.views.series import SeriesFigure, draw_series
 
 WHOLE = 99.0  # percent of the source; markers of systems that see less are hollow
@@ -128,7 +129,7 @@ def _system_of(record: RunRecord) -> _System:
     return _System(
         name,
         repr((record.key.dataset, record.key.split, trained)),
-        json.dumps(settings_of(record, "speed"), sort_keys=True),
+        json.dumps(collect_settings(record, "speed"), sort_keys=True),
     )
 
 
@@ -217,7 +218,7 @@ def _lengths_cut(system: LengthCurves) -> set[float]:
     return {log2(length) for length in system.tested if system.is_cut(length)}
 
 
-def _recall_line(system: LengthCurves) -> RecallLine:
+def _recall_line(system: LengthCurves) -> SeedGroup:
     """Return the line of a system; its row has the measures of all lengths, and the runs of the fewest seeds."""
     points = {}
     for kind in FACT_PANELS:
@@ -228,7 +229,7 @@ def _recall_line(system: LengthCurves) -> RecallLine:
         points[CHANCE] = chance
     # A label that counts seeds must not promise more than the worst length has
     fewest = min(system.tested.values(), key=lambda group: len(group.runs))
-    return RecallLine(system.model, replace(fewest, numbers=points, learned=system.learned))
+    return replace(fewest, numbers=points, learned=system.learned)
 
 
 def _recall_at(kind: str, length: int) -> str:

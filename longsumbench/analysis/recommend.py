@@ -120,7 +120,7 @@ def describe_recommendation(
         run_ids=(),
         sentences=[*sentences, describe_unlearned(block.rows)],
         commands={find_command(results, "leaderboard", first.key.dataset): "the whole table"},
-        columns=("system", "settings", block.ranked_by, *_COST_COLUMNS),
+        columns=("system", "remarks", block.ranked_by, *_COST_COLUMNS),
     )
     return screen.render()
 

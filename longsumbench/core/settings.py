@@ -61,7 +61,12 @@ class Settings(Protocol):
 
 
 def setting(
-    default: object, help: str, unit: str = "", source: str = "", decides: Decides = "run"
+    default: object,
+    help: str,
+    unit: str = "",
+    source: str = "",
+    decides: Decides = "run",
+    phrase: str = "",
 ) -> Any:
     """Return a dataclass field that describes itself.
 
@@ -71,8 +76,15 @@ def setting(
         unit: of a number ("tokens").
         source: where the default comes from ("SEAL, Table 4").
         decides: what changes with its value.
+        phrase: how names of runs have it ("prompts of {} tokens"); "{}" if its value alone says what the system is.
     """
-    metadata = {"help": help, "unit": unit, "source": source, "decides": decides}
+    metadata = {
+        "help": help,
+        "unit": unit,
+        "source": source,
+        "decides": decides,
+        "phrase": phrase,
+    }
     if isinstance(default, list | dict):
         return field(default_factory=default.copy, metadata=metadata)
     return field(default=default, metadata=metadata)

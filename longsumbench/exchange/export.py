@@ -16,15 +16,14 @@ from longsumbench.exchange.model_card import (
     hub_texts,
     shared_command,
     shared_numbers,
-    without_folders,
 )
 from longsumbench.files import write_atomically
 from longsumbench.formatting import format_count
-from longsumbench.leaderboards import comparability
 from longsumbench.leaderboards.table import find_datasets, read_table
 from longsumbench.metrics.aggregate import Estimate
 from longsumbench.runs.record import SHORT_ID, RunRecord
 from longsumbench.runs.results import Results
+from longsumbench.runs.run_names import collect_settings, hide_folders
 from longsumbench.views.leaderboard import TableView
 
 
@@ -51,7 +50,7 @@ def export_runs(
     datasets, records = results.datasets(), dict[str, RunRecord]()
     for word in words:
         chosen = results.records(word) if word in datasets else [RunRecord.read(results.find(word))]
-        records |= {record.run_id: record for record in chosen}
+        records |= {record.run_id: hide_folders(record) for record in chosen}
     for record in records.values():
         if kind == "eee":
             name, text = _log_file(record)
@@ -161,10 +160,7 @@ def _describe_result(record: RunRecord, name: str, number: Estimate) -> dict[str
     if not record.imported:
         decode = record.config.decode
         generation["generation_args"] = {"temperature": decode.temperature, "top_p": decode.top_p}
-    settings = comparability.settings_of(record)
-    generation["additional_details"] = {
-        key: without_folders(value) for key, value in sorted(settings.items())
-    }
+    generation["additional_details"] = dict(sorted(collect_settings(record).items()))
     return {
         "evaluation_result_id": f"{record.run_id}/{name}",
         "evaluation_name": f"longsumbench.{record.key.dataset}",

@@ -19,8 +19,6 @@ from longsumbench.views.tables import escape_markdown, markdown
 
 # The source of texts from the hub: repository and revision
 _HUB_TEXTS = re.compile(r"([\w.-]+/[\w.-]+)@(\w+)")
-# Folders in a word of a command or a setting's value
-_FOLDERS = re.compile(r"(?:^|(?<=[=,\[]))[~/][^,]*/(?=[^,\]])")
 # Measures of which a higher one is better
 _HIGHER = {
     "entity_precision",
@@ -43,13 +41,8 @@ def shared_numbers(record: RunRecord) -> dict[str, Estimate]:
 
 
 def shared_command(record: RunRecord) -> str:
-    """Return the command of a run on one line, without the folders of its machine."""
-    return escape_line(shlex.join(map(without_folders, record.command)))
-
-
-def without_folders(word: str) -> str:
-    """Return a word of a command, or a setting's value, with only the last name of an absolute path."""
-    return _FOLDERS.sub("", word)
+    """Return the command of a run on one line."""
+    return escape_line(shlex.join(record.command))
 
 
 def hub_texts(record: RunRecord) -> tuple[str, str] | None:
@@ -83,7 +76,7 @@ def hub_files(record: RunRecord, repository: str) -> dict[str, str]:
         datasets=[name] if texts else None,
     )
     (rows,) = comparable_rows([record])
-    blocks = [leaderboard_block(rows, [rows]), ledger_block([record])]
+    blocks = [leaderboard_block(rows, [rows]), ledger_block([record], {})]
     values: dict[str, Any] = {
         "record": record,
         "repository": repository,

@@ -11,8 +11,9 @@ from longsumbench.exchange.model_card import hub_files
 from longsumbench.files import write_atomically
 from longsumbench.modeling.checkpoints import describe_error
 from longsumbench.runs.checkpoints import recorded_decoding
-from longsumbench.runs.record import RunRecord, run_label
+from longsumbench.runs.record import RunRecord
 from longsumbench.runs.results import Results
+from longsumbench.runs.run_names import describe_run, hide_folders
 from longsumbench.runs.summarize import find_system
 
 # Endings of files; never pickles
@@ -42,7 +43,7 @@ def push_run(results: Results, run: str, repository: str, private: bool = False)
     record = RunRecord.read(folder)
     if not record.trained:
         raise UsageError(
-            f"{run_label(record)} has no weights to push: name a run that trained its system"
+            f"{describe_run(record)} has no weights to push: name a run that trained its system"
         )
     saved_system, _ = find_system(str(folder), [], results, "none")
     # Everything is checked before anything is created on the hub
@@ -59,7 +60,7 @@ def push_run(results: Results, run: str, repository: str, private: bool = False)
         saved_system.load().save(staged)
         facts = {**read_saved(staged), "decode": recorded_decoding(record)}
         write_atomically(staged / "system.json", json.dumps(facts, indent=1))
-        for path, content in hub_files(record, repository).items():
+        for path, content in hub_files(hide_folders(record), repository).items():
             write_atomically(staged / path, content)
         for file in staged.rglob("*"):
             if file.is_file() and file.suffix not in _UPLOADED:

@@ -61,10 +61,10 @@ from longsumbench.runs.record import (
     RunRecord,
     output_files,
     recorded_facts,
-    run_label,
     split_variant,
 )
 from longsumbench.runs.results import VERIFIED_FILE, Results, hash_scored_files, stage_of_run
+from longsumbench.runs.run_names import describe_run
 from longsumbench.runs.scoring import (
     copies_sources,
     score_run,
@@ -418,11 +418,11 @@ def _find_copies(folder: Path, neighbours: Mapping[Path, RunRecord]) -> Iterator
             continue
         # It may have been scored in another way
         evaluation = replace(neighbour.evaluation, scores=record.evaluation.scores)
-        labels = f"of {run_label(neighbour)}: one is a copy"
+        labels = f"of {describe_run(neighbour)}: one is a copy"
         if have_equal_outputs(record, replace(neighbour, evaluation=evaluation)):
-            yield f"predictions.jsonl: {run_label(record)} has the outputs {labels}"
+            yield f"predictions.jsonl: {describe_run(record)} has the outputs {labels}"
         elif record.fit.first_loss is not None and _losses_of(record) == _losses_of(neighbour):
-            yield f"record.json: {run_label(record)} has the losses {labels}"
+            yield f"record.json: {describe_run(record)} has the losses {labels}"
 
 
 def _losses_of(record: RunRecord) -> tuple[Any, ...]:

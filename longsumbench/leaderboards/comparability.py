@@ -2,15 +2,8 @@
 
 from collections.abc import Sequence
 from pathlib import PurePath
-from typing import Any
 
-from longsumbench.core import (
-    SAME_SYSTEM,
-    SECTIONS,
-    DatasetSettings,
-    Decides,
-    names_deciding,
-)
+from longsumbench.core import SAME_SYSTEM, DatasetSettings, names_deciding
 from longsumbench.formatting import format_plain_value
 from longsumbench.metrics.aggregate import Estimate
 from longsumbench.metrics.evaluate import DEFAULT_RANKING_SCORE
@@ -44,40 +37,6 @@ def comparison_key(record: RunRecord) -> tuple[str, str, str, str]:
         record.evaluation.examples,
         record.evaluation.signature,
     )
-
-
-def settings_of(record: RunRecord, *ignored: Decides) -> dict[str, str]:
-    """Return the settings that affect a run's summaries, without the seed: full name → value, as on the command line.
-
-    Settings that decide `ignored` are left out. So are those of training for a checkpoint that was not trained here;
-    other systems that are not trained have only the settings of their model.
-    """
-    sections: tuple[str, ...] = (
-        ("train", "decode") if record.fit.steps or record.fit.parameters else ()
-    )
-    if record.zero_shot:
-        sections = ("decode",)
-    settings = {
-        f"model.{key}": format_typed(value)
-        for key, value in record.config.model.items()
-        if key != "name"
-    }
-    for section in sections:
-        left_out = names_deciding(SECTIONS[section], "seed", *SAME_SYSTEM, *ignored)
-        values = vars(getattr(record.config, section))
-        settings |= {
-            f"{section}.{key}": format_typed(value)
-            for key, value in values.items()
-            if key not in left_out
-        }
-    return settings
-
-
-def format_typed(value: Any) -> str:
-    """Return a setting's value as on the command line."""
-    if isinstance(value, list | tuple):
-        return f"[{','.join(map(format_typed, value))}]"
-    return format_plain_value(value) or '""'
 
 
 def numbers_shown(members: Sequence[RunRecord]) -> dict[str, str]:

@@ -12,8 +12,6 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
-from longsumbench.cache.hub import checkpoint_name
-from longsumbench.core import Recipe, names_deciding
 from longsumbench.errors import UsageError, did_you_mean
 from longsumbench.leaderboards import comparability
 from longsumbench.leaderboards.learned import judge_learning
@@ -23,12 +21,12 @@ from longsumbench.leaderboards.seed_groups import (
     average_seeds,
     latest_per_seed,
 )
-from longsumbench.runs.record import SHORT_ID, RunRecord
+from longsumbench.runs.record import RunRecord
+from longsumbench.runs.run_names import collect_settings, name_runs
 
 _MOST_KEYS = 2
 NO_SETTING = ""  # value of a setting that a system does not have
 _NULL = "null"
-_MOST_LABEL_SETTINGS = 3  # in a label
 
 _SweptValues = tuple[str, ...]  # a value of each swept setting
 _Settings = Mapping[str, str]  # full name → value
@@ -77,7 +75,7 @@ class Group:
     Attributes:
         number: from 1; the first group is drawn. It is the largest, or the one with the wanted runs.
         curves: systems with a swept setting, the most points first.
-        references: systems without one: baselines, oracles, and systems trained with the same budget.
+        references: systems without one.
     """
 
     number: int
@@ -142,12 +140,7 @@ class SweepCurves:
         return sorted(values - {NO_SETTING}, key=_by_size)
 
 
-@dataclass(frozen=True)
-class _Settled:
-    """A run and the settings that affect its outcome."""
-
-    record: RunRecord
-    settings: _Settings
+_RunSettings = Sequence[tuple[RunRecord, _Settings]]  # of each run, those that affect its outcome
 
 
 def sweep_of(
@@ -170,17 +163,16 @@ def sweep_of(
             f"--against takes one or two settings, and {len(words)} are given: {', '.join(words)}"
         )
     ordered = sorted(records, key=lambda record: record.run_id)
-    settled = [_Settled(record, comparability.settings_of(record)) for record in ordered]
-    keys = tuple(_find_key(word, dataset, settled) for word in words)
+    runs = [(record, collect_settings(record)) for record in ordered]
+    keys = tuple(_find_key(word, dataset, runs) for word in words)
     if len(set(keys)) < len(keys):
         raise UsageError(f"--against {keys[0]} is given twice: name another setting, or one alone")
-    groups = _groups(settled, keys, run_ids)
-    # Each setting must vary in the group that is drawn
+    groups = _groups(runs, keys, run_ids)
     # Each setting must vary in the group that is drawn, or there is nothing to see
     for index, key in enumerate(keys):
         if not groups or not _any_varies(groups[0].curves, index):
             message = f"no two comparable runs on {dataset} differ only in {key}"
-            raise UsageError(f"{message}; {_varied_settings(settled)}")
+            raise UsageError(f"{message}; {_varied_settings(runs)}")
     return SweepCurves(dataset, keys, tuple(_measured(group, scores or {}) for group in groups))
 
 
@@ -199,13 +191,13 @@ def _by_size(value: str) -> tuple[int, float, str]:
     return (1, 0.0, value) if number is None else (0, number, value)
 
 
-def _all_keys(settled: Sequence[_Settled]) -> list[str]:
-    return sorted(set().union(*(run.settings for run in settled)))
+def _all_keys(runs: _RunSettings) -> list[str]:
+    return sorted(set().union(*(settings for _, settings in runs)))
 
 
-def _find_key(word: str, dataset: str, settled: Sequence[_Settled]) -> str:
+def _find_key(word: str, dataset: str, runs: _RunSettings) -> str:
     """Return a setting's full name; raises UsageError if no run has it, or two sections have it."""
-    keys = _all_keys(settled)
+    keys = _all_keys(runs)
     for name in (word, f"model.{word}"):
         if name in keys:
             return name
@@ -218,13 +210,13 @@ def _find_key(word: str, dataset: str, settled: Sequence[_Settled]) -> str:
     if word.rpartition(".")[2] != "seed":
         suggestion = did_you_mean(word, [*keys, *(key.partition(".")[2] for key in keys)])
         reason = f"no run on {dataset} has this setting, or it affects no outcome{suggestion}"
-    raise UsageError(f"--against {word}: {reason}; {_varied_settings(settled)}")
+    raise UsageError(f"--against {word}: {reason}; {_varied_settings(runs)}")
 
 
-def _varied_settings(settled: Sequence[_Settled]) -> str:
+def _varied_settings(runs: _RunSettings) -> str:
     varied = []
-    for key in _all_keys(settled):
-        if any(_any_varies(group.curves, 0) for group in _groups(settled, (key,))):
+    for key in _all_keys(runs):
+        if any(_any_varies(group.curves, 0) for group in _groups(runs, (key,))):
             varied.append(key)
     if not varied:
         return "comparable runs differ in no single setting"
@@ -236,42 +228,24 @@ def _any_varies(curves: Iterable[Curve], index: int) -> bool:
 
 
 def _groups(
-    settled: Sequence[_Settled], keys: tuple[str, ...], run_ids: Collection[str] = ()
+    runs: _RunSettings, keys: tuple[str, ...], run_ids: Collection[str] = ()
 ) -> list[Group]:
-    """Return the groups of runs that have one of the settings, without their numbers; wanted and large groups first.
+    """Return the groups of comparable runs that have one of the settings, without their numbers.
 
-    Runs are comparable by texts and scoring. Of these, trained systems form a group for each budget, with the systems
-    that have no budget, or the same.
+    Those with wanted runs, and large ones, come first.
     """
-    conditions: dict[tuple[str, ...], list[_Settled]] = {}
-    for run in settled:
-        conditions.setdefault(comparability.comparison_key(run.record), []).append(run)
+    conditions: dict[tuple[str, ...], list[tuple[RunRecord, _Settings]]] = {}
+    for run in runs:
+        conditions.setdefault(comparability.comparison_key(run[0]), []).append(run)
     groups = []
     for members in conditions.values():
-        # Training budget → curves; an empty budget is that of systems that are not trained
-        swept: dict[str, list[Curve]] = {}
-        references: dict[str, list[Curve]] = {}
-        for curve in _curves(members, keys):
-            budgets = references if curve.lacks else swept
-            budgets.setdefault(_budget(curve), []).append(curve)
-        for budget, curves in swept.items():
-            comparable = []
-            for other, others in references.items():
-                if not (budget and other) or other == budget:
-                    comparable += others
-            labelled = _label_curves([*curves, *comparable])
-            main = tuple(curve for curve in labelled if not curve.lacks)
-            groups.append(Group(0, main, tuple(curve for curve in labelled if curve.lacks)))
+        curves = _label_curves(_curves(members, keys), keys)
+        swept = tuple(curve for curve in curves if not curve.lacks)
+        if swept:
+            groups.append(Group(0, swept, tuple(curve for curve in curves if curve.lacks)))
     # The order decides which group is drawn
     groups.sort(key=lambda group: _drawn_first(group, len(keys), run_ids))
     return [replace(group, number=number) for number, group in enumerate(groups, start=1)]
-
-
-def _budget(curve: Curve) -> str:
-    """Return the training budget as JSON, without swept settings; empty if the system was not trained."""
-    names = [f"train.{name}" for name in sorted(names_deciding(Recipe, "budget"))]
-    budget = {name: curve.settings.get(name) for name in names}
-    return json.dumps(budget) if any(budget.values()) else ""
 
 
 def _drawn_first(group: Group, num_keys: int, run_ids: Collection[str]) -> tuple[Any, ...]:
@@ -285,58 +259,36 @@ def _drawn_first(group: Group, num_keys: int, run_ids: Collection[str]) -> tuple
     return -num_varied, own_ids.isdisjoint(run_ids), -num_points, -len(group.records()), first_id
 
 
-def _curves(members: Sequence[_Settled], keys: tuple[str, ...]) -> list[Curve]:
+def _curves(members: _RunSettings, keys: tuple[str, ...]) -> list[Curve]:
     """Return the curves of comparable runs, labelled by their model."""
     # A curve is a model with all other settings equal
-    systems: dict[tuple[str, str], list[_Settled]] = {}
-    for run in members:
-        shared = {key: value for key, value in run.settings.items() if key not in keys}
-        name = (run.record.key.model, json.dumps(shared, sort_keys=True))
-        systems.setdefault(name, []).append(run)
+    systems: dict[tuple[str, str], list[tuple[RunRecord, _Settings]]] = {}
+    for record, settings in members:
+        shared = {key: value for key, value in settings.items() if key not in keys}
+        name = (record.key.model, json.dumps(shared, sort_keys=True))
+        systems.setdefault(name, []).append((record, settings))
     curves = []
     for (model, shared_settings), runs in systems.items():
         # A setting that is null in all runs is none that the system has
-        known = [any(run.settings.get(key, _NULL) != _NULL for run in runs) for key in keys]
+        known = [any(settings.get(key, _NULL) != _NULL for _, settings in runs) for key in keys]
         places: dict[_SweptValues, list[RunRecord]] = {}
-        for run in runs:
+        for record, settings in runs:
             values = []
             for key, is_known in zip(keys, known, strict=True):
-                values.append(run.settings.get(key, NO_SETTING) if is_known else NO_SETTING)
-            places.setdefault(tuple(values), []).append(run.record)
+                values.append(settings.get(key, NO_SETTING) if is_known else NO_SETTING)
+            places.setdefault(tuple(values), []).append(record)
         ordered = sorted(places, key=lambda place: [_by_size(value) for value in place])
         points = {place: latest_per_seed(places[place]) for place in ordered}
         curves.append(Curve(model, points, json.loads(shared_settings)))
     return curves
 
 
-def _label_curves(curves: Sequence[Curve]) -> tuple[Curve, ...]:
-    """Add to labels the settings (or the run id) that distinguish a model's curves; those with the most points first.
-
-    Of many settings, those are named that at most half of the model's curves have.
-    """
-    labels = []
-    for curve in curves:
-        same_model = [other for other in curves if other.label == curve.label]
-        counts = {}  # setting → number of the curves with the same value
-        for key, value in curve.settings.items():
-            values = [other.settings.get(key, NO_SETTING) for other in same_model]
-            if values.count(value) < len(same_model):
-                counts[key] = values.count(value)
-        names = list(counts)
-        # Rare values say more about a curve than common ones
-        if len(names) >= _MOST_LABEL_SETTINGS:
-            names = [key for key in names if 2 * counts[key] <= len(same_model)]
-        names = [key for key in names if curve.settings[key] != _NULL] or names
-        label = curve.label
-        for key in names[:_MOST_LABEL_SETTINGS]:
-            label += f" {key.partition('.')[2]}={checkpoint_name(curve.settings[key])}"
-        # Labels that are still equal get the id of a run below
-        labels.append(label)
+def _label_curves(curves: Sequence[Curve], keys: tuple[str, ...]) -> tuple[Curve, ...]:
+    """Name curves by what differs among those of their system, without the swept settings; longest curves first."""
+    names = name_runs([curve.first for curve in curves], keys)
     labelled = []
-    for curve, label in zip(curves, labels, strict=True):
-        if labels.count(label) > 1:
-            label = f"{label} [{curve.first.run_id[:SHORT_ID]}]"
-        labelled.append(replace(curve, label=label))
+    for curve, name in zip(curves, names, strict=True):
+        labelled.append(replace(curve, label=name.label))
     return tuple(sorted(labelled, key=lambda curve: (-len(curve.points), curve.label)))
 
 

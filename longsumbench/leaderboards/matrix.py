@@ -8,6 +8,7 @@ import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from itertools import chain
 
 import numpy as np
 import scipy  # loads scipy.stats when it is used
@@ -17,22 +18,32 @@ from longsumbench.leaderboards.seed_groups import SeedGroup
 from longsumbench.leaderboards.significance import ComparableRows
 from longsumbench.leaderboards.table import find_datasets, how_to_compute, read_table
 from longsumbench.runs.results import Results
+from longsumbench.runs.run_names import name_runs
 
 
 @dataclass(frozen=True)
 class MatrixColumn:
-    """A dataset: the first block of its leaderboard that has the number."""
+    """A dataset: the first block of its leaderboard that has the number.
+
+    `labels` has (model, variant) → the name of such rows on all datasets.
+    """
 
     dataset: str
     number: str
     block: ComparableRows
+    labels: Mapping[tuple[str, str], str]
 
     @cached_property
     def rows(self) -> dict[str, SeedGroup]:
-        """Label of the system and its settings → its row, best first, without oracles."""
+        """Label → its row, best first, without oracles; of rows of one variant, the others have that of their table."""
         rows = [row for row in self.block.rows if self.number in row.numbers]
         rows.sort(key=lambda row: -row.numbers[self.number].mean)
-        return {row.label: row for row in rows if not row.first.oracle}
+        labelled: dict[str, SeedGroup] = {}
+        for row in rows:
+            if not row.first.oracle:
+                label = self.labels[row.first.key.model, row.first.variant]
+                labelled[row.label if label in labelled else label] = row
+        return labelled
 
     @cached_property
     def ranks(self) -> dict[str, float]:
@@ -97,11 +108,14 @@ def build_matrices(
     Raises:
         UsageError: none has the number.
     """
+    rows = chain.from_iterable(block.rows for tables in blocks.values() for block in tables)
+    runs = {(row.first.key.model, row.first.variant): row.first for row in rows}
+    labels = {key: name.label for key, name in zip(runs, name_runs([*runs.values()]), strict=True)}
     # A dataset may have a column in both matrices, in one, or in none
     columns: dict[bool, dict[str, MatrixColumn]] = {False: {}, True: {}}
     for dataset, tables in blocks.items():
         for block in tables:
-            column = MatrixColumn(dataset, number or block.ranked_by, block)
+            column = MatrixColumn(dataset, number or block.ranked_by, block, labels)
             if column.rows:
                 columns[block.zero_shot].setdefault(dataset, column)
     without = tuple(name for name in blocks if name not in {**columns[False], **columns[True]})

@@ -13,8 +13,7 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from longsumbench.cache.hub import checkpoint_name
-from longsumbench.leaderboards.comparability import ROUGE_HEADINGS, ranking_key, settings_of
+from longsumbench.leaderboards.comparability import ROUGE_HEADINGS, ranking_key
 from longsumbench.metrics import statistics
 from longsumbench.metrics.aggregate import (
     PERCENT,
@@ -23,7 +22,8 @@ from longsumbench.metrics.aggregate import (
     values_at,
 )
 from longsumbench.metrics.evaluate import score_column
-from longsumbench.runs.record import SHORT_ID, RunRecord, measured_mean, split_variant
+from longsumbench.runs.record import RunRecord, measured_mean
+from longsumbench.runs.run_names import RunName, name_runs, name_system
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -38,7 +38,6 @@ LEARNED, STILL_LEARNING, NOT_LEARNED, UNKNOWN = (
 UNTRAINED, NOT_SHOWN, NOT_RANKED = "untrained", "not shown", "not ranked"
 DEPENDS = "depends on its source"
 NEVER_RANKED = (UNTRAINED, NOT_LEARNED, NOT_RANKED, STILL_LEARNING)
-_MOST_DIFFERENCES = 3  # settings in a label
 
 # Run id → per-example scores, 0–1; runs without them are left out
 ScoresOfRuns = Mapping[str, "ScoreTable | pd.DataFrame"]
@@ -68,6 +67,7 @@ class Learned(NamedTuple):
 
 
 _NOT_JUDGED = Learned()
+_UNNAMED = RunName("")
 
 
 @dataclass(frozen=True)
@@ -79,10 +79,7 @@ class SeedGroup:
         repeated: earlier runs with the same seeds, and runs with the outputs of another seed; they are ignored.
         numbers: type of ROUGE, or measure → its mean over `runs`. The interval is that of the only run; of several, it
             covers examples and seeds, and is NaN if the scores of a run are missing.
-        differs: settings that distinguish it from rows with the same model and variant ("max_steps=500").
-        table_settings: with those first that differ between the rows of its model; empty for a model with one row.
-        distinction: what distinguishes it from other rows of its model; of a folder, the last name. The setting with
-            the most values comes first.
+        name: what it is called in its table.
         learned: whether its system learned to summarize.
         equal_seeds: seeds with equal outputs; only the first of them is in `runs`.
         has_place: False if no comparable row scores above 0.
@@ -91,9 +88,7 @@ class SeedGroup:
     runs: tuple[RunRecord, ...]
     repeated: tuple[RunRecord, ...] = ()
     numbers: Mapping[str, Estimate] = field(default_factory=dict)
-    differs: tuple[str, ...] = ()
-    table_settings: tuple[str, ...] = ()
-    distinction: tuple[str, ...] = ()
+    name: RunName = _UNNAMED
     learned: Learned = _NOT_JUDGED
     equal_seeds: tuple[int | None, ...] = ()
     has_place: bool = True
@@ -126,19 +121,9 @@ class SeedGroup:
         return sum(facts.words for facts in outputs) / len(outputs) if outputs else None
 
     @property
-    def settings(self) -> tuple[str, ...]:
-        """Its names, and the settings that differ from the recipe, or from other rows of this model."""
-        return (*self.names, *split_variant(self.first.variant), *self.differs)
-
-    @property
-    def names(self) -> tuple[str, ...]:
-        """The names that the user gave its runs."""
-        return tuple(dict.fromkeys(name for run in self.runs if (name := run.config.name)))
-
-    @property
     def label(self) -> str:
-        """Its model and settings."""
-        return " ".join([self.first.key.model, *self.settings])
+        """What it is called in its table; its system, if it is in none."""
+        return self.name.label or name_system(self.first)
 
 
 class PairDifference(NamedTuple):
@@ -171,15 +156,13 @@ def group_by_seed(
         same_system = (record.key.model, record.variant, record.key.system)
         systems.setdefault(record.run_id if by_run else same_system, []).append(record)
     groups = [average_seeds(latest_per_seed(runs), scores) for runs in systems.values()]
-    groups = groups if by_run else _with_differing_settings(groups)
-    return tuple(
-        sorted(
-            groups,
-            key=lambda group: ranking_key(
-                group.first, group.numbers.get(group.first.evaluation.ranked_by)
-            ),
-        )
-    )
+    names = name_runs([group.first for group in groups])
+    rows = [replace(group, name=name) for group, name in zip(groups, names, strict=True)]
+    return tuple(sorted(rows, key=_rank_row))
+
+
+def _rank_row(row: SeedGroup) -> tuple[object, ...]:
+    return ranking_key(row.first, row.numbers.get(row.first.evaluation.ranked_by))
 
 
 def latest_per_seed(records: Sequence[RunRecord]) -> SeedGroup:
@@ -313,88 +296,3 @@ def compare_examples(
     if not len(gaps):
         return None
     return PairDifference(statistics.paired_effect(gaps), len(gaps), gaps.shape[1], one_seed)
-
-
-def _with_differing_settings(groups: Sequence[SeedGroup]) -> list[SeedGroup]:
-    """Add the settings that differ to groups with the same model and variant; then those that tables show."""
-    same: dict[tuple[str, str], list[SeedGroup]] = {}
-    for group in groups:
-        same.setdefault((group.first.key.model, group.first.variant), []).append(group)
-    models: dict[str, list[SeedGroup]] = {}
-    for (model, _), members in same.items():
-        models.setdefault(model, []).extend(_distinguished(members) if members[1:] else members)
-    labelled = []
-    for members in models.values():
-        labelled += _with_shown(members) if members[1:] else members
-    return labelled
-
-
-def _with_shown(groups: Sequence[SeedGroup]) -> list[SeedGroup]:
-    """Add to groups of one model what tables and pictures show: settings that vary first, also at their default.
-
-    Defaults of more than three settings are not shown; a row of defaults alone then says so.
-    """
-    variants = []  # setting → "setting=value"
-    for group in groups:
-        settings = split_variant(group.first.variant)
-        variants.append({part.partition("=")[0]: part for part in settings})
-    varied = sorted(_varied_keys(variants))
-    num_values = {key: len({row.get(key) for row in variants}) for key in varied}
-    distinctions: list[tuple[str, ...]] = []
-    rows = []
-    for group, variant in zip(groups, variants, strict=True):
-        # Settings that vary come first, also those that a row has at their default
-        parts = dict.fromkeys(varied, "")
-        if len(varied) <= _MOST_DIFFERENCES:
-            for key, value in settings_of(group.first).items():
-                name = key.partition(".")[2]
-                if name in parts:
-                    parts[name] = f"{name}={value}"
-        parts |= variant
-        shared = [part for key, part in parts.items() if key not in varied]
-        terms = [*group.names, *(parts[key] for key in varied), *group.differs, *shared]
-        table_settings = tuple(term for term in terms if term)
-        if varied and not table_settings:
-            table_settings = ("as its recipe",)
-        unlike = [parts[key] for key in sorted(varied, key=lambda key: -num_values[key])]
-        terms = [_shorten_path(term) for term in [*group.names, *unlike, *group.differs] if term]
-        # Folders may have one name
-        if tuple(terms) in distinctions:
-            terms.append(f"[{group.key[:SHORT_ID]}]")
-        distinctions.append(tuple(terms))
-        rows.append(replace(group, table_settings=table_settings, distinction=distinctions[-1]))
-    return rows
-
-
-def _shorten_path(term: str) -> str:
-    name, sign, value = term.partition("=")
-    return f"{name}{sign}{checkpoint_name(value)}"
-
-
-def _varied_keys(rows: Sequence[Mapping[str, str]]) -> list[str]:
-    """Return the keys whose values differ between rows, in the order of their first occurrence."""
-    keys: dict[str, None] = {}
-    for row in rows:
-        keys |= dict.fromkeys(row)
-    return [key for key in keys if len({row.get(key) for row in rows}) > 1]
-
-
-def _distinguished(groups: Sequence[SeedGroup]) -> list[SeedGroup]:
-    """Add the settings in which groups differ: the scale, up to three settings, or the ids of the first runs."""
-    settings = [settings_of(group.first) for group in groups]
-    keys = _varied_keys(settings)
-    short = [key.partition(".")[2] for key in keys]
-    parts = []
-    for row in settings:
-        terms = []
-        for key, name in zip(keys, short, strict=True):
-            unique_name = name if short.count(name) == 1 else key
-            terms.append(f"{unique_name}={row.get(key, 'none')}")
-        parts.append(tuple(terms))
-    # The scale alone says it all if it differs; too many settings say nothing
-    scales = [(f"scale={group.first.config.scale}",) for group in groups]
-    if len(set(scales)) == len(groups):
-        parts = [*scales]
-    elif not 1 <= len(keys) <= _MOST_DIFFERENCES or len(set(parts)) < len(groups):
-        parts = [(f"[{group.key[:SHORT_ID]}]",) for group in groups]
-    return [replace(group, differs=differs) for group, differs in zip(groups, parts, strict=True)]

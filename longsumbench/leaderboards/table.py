@@ -11,6 +11,7 @@ from dataclasses import dataclass, field, replace
 from longsumbench.core import registry
 from longsumbench.errors import DataError, UnknownName, UsageError
 from longsumbench.leaderboards.comparability import ROUGE_HEADINGS
+from longsumbench.leaderboards.seed_groups import SeedGroup
 from longsumbench.leaderboards.significance import (
     ComparableRows,
     comparable_rows,
@@ -20,6 +21,7 @@ from longsumbench.metrics.aggregate import ScoreTable, intervals_of
 from longsumbench.metrics.evaluate import DEFAULT_RANKING_SCORE
 from longsumbench.runs.record import RunRecord
 from longsumbench.runs.results import Results, is_verified
+from longsumbench.runs.run_names import hide_folders
 
 
 @dataclass(frozen=True)
@@ -37,13 +39,14 @@ class Table:
     part: str = "f"
     scores: Mapping[str, ScoreTable] = field(default_factory=dict, compare=False, repr=False)
 
-    def block_numbers(self) -> dict[str, int]:
-        """Return run id → number, from 1, of the first block that has the run; in the order of `records`."""
-        numbers: dict[str, int] = {}
+    def locate_runs(self) -> dict[str, tuple[int, SeedGroup]]:
+        """Return run id → number, from 1, of the first block that has the run, and its row; in the order of `records`."""
+        places: dict[str, tuple[int, SeedGroup]] = {}
         for number, block in enumerate(self.comparable, start=1):
+            rows = {run.run_id: row for row in block.rows for run in (*row.runs, *row.repeated)}
             for run in block.records():
-                numbers.setdefault(run.run_id, number)
-        return numbers
+                places.setdefault(run.run_id, (number, rows[run.run_id]))
+        return places
 
     def records(self) -> list[RunRecord]:
         """Return all runs, each once: comparable ones together, the best first, oracles last."""
@@ -112,7 +115,7 @@ def read_table(
     `part` is a key of `ROUGE_PARTS`. By default, a row has all seeds of a system, and the numbers that tables show (or
     `names`) are tested.
     """
-    records = list(results.records(dataset))
+    records = list(map(hide_folders, results.records(dataset)))
     # Without any verified run, tables have no column that says so
     marks = [is_verified(results.run_folder(record)) for record in records]
     if any(marks):

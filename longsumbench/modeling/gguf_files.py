@@ -109,6 +109,13 @@ def gguf_weights(path: Path) -> str:
     return " ".join(["GGUF", *names])
 
 
+def gguf_title(path: Path) -> str | None:
+    """Return the name that a file has for its model ("Qwen2.5-Coder-0.5B"); None without one."""
+    header = read_header(path)
+    parts = [header.get(f"general.{part}") for part in ("basename", "size_label", "finetune")]
+    return "-".join(filter(None, parts)) if parts[0] else header.get("general.name")
+
+
 def gguf_ends(path: Path) -> list[int]:
     """Return the tokens that end an answer: of the end of a text, of a turn, and of a call of a tool."""
     header = read_header(path)

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, Self
 from longsumbench.errors import UsageError
 from longsumbench.modeling import checkpoints
 from longsumbench.modeling.adapters import find_adapter, merge_adapter
+from longsumbench.modeling.gguf_files import gguf_title
 
 if TYPE_CHECKING:
     from transformers import PreTrainedConfig, PreTrainedModel
@@ -98,7 +99,9 @@ class Pretrained:
     def facts(self) -> dict[str, Any]:
         """Return facts for the record: the names of model and adapter, the commit, and the format of the weights."""
         names = [_last_name(name) for name in (self.name, self.adapter) if name is not None]
+        title = gguf_title(self.folder) if self.folder.is_file() else None
         return {
+            **({"title": title} if title else {}),
             "checkpoint": " + ".join(names),
             "revision": checkpoints.resolved_revision(self.folder),
             "weights": checkpoints.weights_format(self.folder),

@@ -40,8 +40,9 @@ from longsumbench.leaderboards.significance import (
 from longsumbench.metrics.aggregate import ScoreTable, values_at
 from longsumbench.metrics.evaluate import DEFAULT_RANKING_SCORE, score_column
 from longsumbench.runs.predictions import read_summaries
-from longsumbench.runs.record import SHORT_ID, RunRecord, run_label
+from longsumbench.runs.record import SHORT_ID, RunRecord
 from longsumbench.runs.results import Results
+from longsumbench.runs.run_names import describe_run, shorten_paths
 from longsumbench.views.figures import write_pictures
 from longsumbench.views.notes import warnings_on_outputs
 from longsumbench.views.outcomes import describe_pair
@@ -78,7 +79,7 @@ class ComparedRun:
     @property
     def label(self) -> str:
         """Model, variant, seed and id, short enough for a heading."""
-        return run_label(self.record)
+        return describe_run(self.record)
 
     def metric_scores(self, measure: str, ids: Sequence[str]) -> NDArray[np.float64]:
         """Return a measure of the examples `ids`: ROUGE's F and other shares 0–100, the rest in their units."""
@@ -228,7 +229,7 @@ class Comparison:
             identity = {}
             for side, run in (("baseline_", pair.baseline), ("", pair.run)):
                 identity[f"{side}model"] = run.record.key.model
-                identity[f"{side}variant"] = run.record.variant
+                identity[f"{side}variant"] = shorten_paths(run.record.variant)
                 identity[f"{side}run_id"] = run.record.run_id
             rows += [{**identity, **asdict(row)} for row in pair.rows]
         return rows

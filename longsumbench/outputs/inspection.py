@@ -39,10 +39,10 @@ from longsumbench.runs.record import (
     RunRecord,
     output_files,
     output_problems,
-    run_label,
     split_variant,
 )
 from longsumbench.runs.results import Results, split_read_by
+from longsumbench.runs.run_names import describe_run
 from longsumbench.runs.verdicts import JudgedSentence, judged_lists, read_verdicts
 from longsumbench.sentences import split_summary
 from longsumbench.views.evidence.array_views import Selections, views
@@ -89,7 +89,7 @@ class Inspection:
     @property
     def title(self) -> str:
         """Heading: dataset, example and run."""
-        return f"{self.record.key.dataset}, example {self.summary.id}: {run_label(self.record)}"
+        return f"{self.record.key.dataset}, example {self.summary.id}: {describe_run(self.record)}"
 
     @property
     def references(self) -> dict[str, str]:
@@ -196,21 +196,21 @@ def _find_example(name: str, ids: Sequence[str], record: RunRecord) -> int:
         return int(name)
     suggestion = "" if name.isdecimal() else did_you_mean(name, ids)
     places = f"its examples have the indices 0 to {len(ids) - 1}" if ids else "it summarized none"
-    raise UsageError(f"{run_label(record)} summarized no example '{name}'{suggestion}; {places}")
+    raise UsageError(f"{describe_run(record)} summarized no example '{name}'{suggestion}; {places}")
 
 
 def _explain_no_evidence(number: int, places: set[int], record: RunRecord) -> str:
     if record.imported:
-        return f"{run_label(record)} has no evidence: its outputs were written outside the suite"
+        return f"{describe_run(record)} has no evidence: its outputs were written outside the suite"
     # The advice is the run's own command, which can be copied
     words = [word for word in record.command if not word.startswith("decode.evidence=")]
     more = f"decode.evidence=all keeps it for all examples: {shlex.join([*words, 'decode.evidence=all'])}"
     if places:
         extent = f"{format_count(len(places), 'example')}, {min(places)} to {max(places)}"
-        return f"no evidence of example {number} was kept; {run_label(record)} has that of {extent}; {more}"
+        return f"no evidence of example {number} was kept; {describe_run(record)} has that of {extent}; {more}"
     if not num_wanted(value := record.config.decode.evidence, examples=1):
-        return f"{run_label(record)} kept no evidence (decode.evidence={value}); if the system supports it, {more}"
-    return f"{run_label(record)} has no evidence: {record.key.model} keeps none, at least with these settings"
+        return f"{describe_run(record)} kept no evidence (decode.evidence={value}); if the system supports it, {more}"
+    return f"{describe_run(record)} has no evidence: {record.key.model} keeps none, at least with these settings"
 
 
 def _read_row(path: Path, name: str) -> dict[str, float]:

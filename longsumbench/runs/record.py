@@ -333,18 +333,6 @@ def output_problems(record: RunRecord, facts: OutputFacts | None) -> list[str]:
     return output_warnings(facts, record.ledger.outputs_cut, can_block_loops)
 
 
-def run_label(record: RunRecord) -> str:
-    """Return a run's model, name, variant, seed and id, short enough for a heading."""
-    parts = [record.key.model]
-    if record.config.name:
-        parts.append(record.config.name)
-    parts += split_variant(record.variant)
-    if record.key.seed is not None:
-        parts.append(f"seed={record.key.seed}")
-    origin = "imported, " if record.imported else ""
-    return f"{' '.join(parts)} ({origin}{record.run_id[:SHORT_ID]})"
-
-
 def split_variant(variant: str) -> list[str]:
     """Return the settings of a variant; "a=1,b=[1,2]" has two."""
     return [part for part in _BETWEEN_SETTINGS.split(variant) if part]

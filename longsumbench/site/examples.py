@@ -29,8 +29,9 @@ from longsumbench.leaderboards.seed_groups import group_by_seed, unit_factor
 from longsumbench.metrics.evaluate import score_column
 from longsumbench.outputs.inspection import inspection_folder
 from longsumbench.runs.predictions import read_summaries
-from longsumbench.runs.record import RunRecord, output_files, run_label
+from longsumbench.runs.record import RunRecord, output_files
 from longsumbench.runs.results import Results, split_read_by
+from longsumbench.runs.run_names import describe_run
 from longsumbench.runs.verdicts import judged_lists, read_verdicts
 from longsumbench.site.pages import ExamplesPage, Links, page_name
 from longsumbench.views.html import static_text
@@ -73,9 +74,10 @@ def write_examples(
     index: dict[str, Any] = {"ids": ids, "measure": score_column(runs[0].evaluation.ranked_by)}
     index["texts"] = _write_parts(data, "texts/", map(_shown_texts, examples))
     index["runs"] = []
-    for place, run in enumerate(runs):
+    for place, (run, row) in enumerate(zip(runs, rows, strict=True)):
         facts = _write_run(results, run, data, f"{place}", ids)
-        index["runs"].append({**facts, "page": page_name(run)})
+        label = describe_run(run, row.name)
+        index["runs"].append({**facts, "label": label, "page": page_name(run)})
     for kind in ("css", "js"):
         write_atomically(data / f"browser.{kind}", static_text(f"examples.{kind}"))
     ExamplesPage(
@@ -176,8 +178,7 @@ def _write_run(
         "pages": [place for place in range(len(ids)) if (pages / f"{place}.html").is_file()],
     }
     _write_parts(data, f"runs/{name}-", [content])
-    label = run_label(run)
-    return {"id": run.run_id, "label": label, "oracle": run.oracle, "outputs": bool(outputs)}
+    return {"id": run.run_id, "oracle": run.oracle, "outputs": bool(outputs)}
 
 
 def _shown_texts(example: Example) -> dict[str, Any]:

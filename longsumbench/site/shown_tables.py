@@ -11,7 +11,6 @@ from longsumbench.leaderboards.comparability import numbers_shown
 from longsumbench.leaderboards.seed_groups import SeedGroup
 from longsumbench.leaderboards.significance import ComparableRows
 from longsumbench.metrics.aggregate import Estimate
-from longsumbench.views.columns import columns_of
 from longsumbench.views.leaderboard import leaderboard_block
 from longsumbench.views.outcomes import describe_leader
 from longsumbench.views.tables import Block
@@ -32,7 +31,6 @@ class ShownRow:
     """A row of a table.
 
     Attributes:
-        settings: those that differ between rows of its model.
         difference: of its ranking score from that of the best row, with the half width of the interval; empty if the
             row is not ranked.
         interval: low, mean and high of the difference, and the best row, in percent of the axis; None if the row is
@@ -42,15 +40,9 @@ class ShownRow:
 
     group: SeedGroup
     cells: Sequence[str]
-    settings: str
     difference: str
     interval: tuple[float, ...] | None
     best: bool
-
-    @property
-    def label(self) -> str:
-        """Its model and `settings`."""
-        return f"{self.group.first.key.model} {self.settings}".strip()
 
 
 @dataclass(frozen=True)
@@ -87,10 +79,6 @@ def show_block(comparable: ComparableRows, table: Sequence[ComparableRows]) -> S
         kind_of |= dict.fromkeys(columns_of_kind, kind)
     kind_of |= {ranked_by: "", "run": "runs"}
     block = leaderboard_block(comparable, table, "f", tuple(kind_of))
-    columns = columns_of(row.first for row in rows)
-    # Of columns with one heading, the first is shown; settings are the last
-    name_of = {column.heading: name for name, column in reversed(columns.items())}
-    names = [name_of.get(heading, "") for heading in block.columns]
     best = comparable.top_rows()
     differences = {}
     for row in comparable.ranked:
@@ -100,11 +88,10 @@ def show_block(comparable: ComparableRows, table: Sequence[ComparableRows]) -> S
     shown_rows = []
     for row, cells in zip(rows, block.rows, strict=True):
         difference, bar = texts.get(row.key, ""), bars.get(row.key)
-        settings = ", ".join(row.distinction)
-        shown_rows.append(ShownRow(row, cells, settings, difference, bar, row.key in best))
-    kinds = [kind_of.get(name, "") for name in names]
+        shown_rows.append(ShownRow(row, cells, difference, bar, row.key in best))
+    kinds = [kind_of.get(name, "") for name in block.names]
     lead = describe_leader(comparable)
-    return ShownBlock(block, kinds, shown_rows, ranked_by, names.index(ranked_by), lead)
+    return ShownBlock(block, kinds, shown_rows, ranked_by, block.names.index(ranked_by), lead)
 
 
 def axis_ticks(low: float, high: float, marks: Sequence[float] = ()) -> list[float]:

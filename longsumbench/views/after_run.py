@@ -13,12 +13,14 @@ from longsumbench.formatting import break_command, describe_work, escape_line, t
 from longsumbench.leaderboards.comparability import describe_difference, heading_of
 from longsumbench.leaderboards.significance import ComparableRows
 from longsumbench.leaderboards.table import Table
-from longsumbench.runs.record import SHORT_ID, RunRecord, run_label
+from longsumbench.runs.record import SHORT_ID, RunRecord
 from longsumbench.runs.results import Results
+from longsumbench.runs.run_names import describe_run
 from longsumbench.views.columns import columns_of
 from longsumbench.views.leaderboard import (
     TableView,
     describe_block,
+    describe_shared_settings,
     row_cells,
     seeds_column,
     table_block,
@@ -37,7 +39,7 @@ _SENTENCE_LINES = 4  # the most of a sentence
 _WARNINGS = 2  # on the outputs of single runs
 _SMALL_TABLE = 9  # rows of a table that is shown whole
 _OWN_ROWS = 2  # most rows of the runs just done that are shown of a larger one
-_LEAST_SETTINGS, _GAP = 8, 2  # characters: of settings, and between columns
+_LEAST_NAME, _GAP = 8, 2  # characters: of a name, and between columns
 _RUN_MARK = "→"  # before the row of a run just done
 _ROW_GAP = "⋮"  # instead of rows that are not shown
 _MEANINGS = {  # of words in the table
@@ -111,7 +113,7 @@ class EndScreen:
         if len(rows) > _SMALL_TABLE:
             around = range(own[0] - 1, own[0] + 2) if own else range(_SMALL_TABLE)
             nearby &= {0, *own[:_OWN_ROWS], *around}
-        default = ("system", "settings", seeds_column(rows), self.block.ranked_by, "length", "run")
+        default = ("system", "remarks", seeds_column(rows), self.block.ranked_by, "length", "run")
         all_columns = columns_of(runs_of(rows))
         columns = [all_columns[name] for name in self.columns or default]
         cells = row_cells(self.block, columns)
@@ -127,7 +129,8 @@ class EndScreen:
         for line in lines:
             words += " ".join(line)
         meanings = [f"{word}: {meaning}" for word, meaning in _MEANINGS.items() if word in words]
-        return replace(_shorten_settings(table), footnotes=(f"{'; '.join(meanings)}.",))
+        notes = (describe_shared_settings(rows), f"{'; '.join(meanings)}.")
+        return replace(_shorten_names(table), footnotes=tuple(filter(None, notes)))
 
     def _command_lines(self) -> Iterator[str]:
         start = "Next: "
@@ -160,7 +163,7 @@ def _build_screen(updated: UpdatedTable, runs: Sequence[RunRecord]) -> EndScreen
     screens = [EndScreen("", block, ids, (), {}) for block in table.comparable]
     screen = max(screens, key=lambda entry: len(entry.own_rows()))
     block, row = screen.block, screen.block.rows[screen.own_rows()[0]]
-    done = run_label(own_runs[0]) if len(own_runs) == 1 else f"{len(own_runs)} runs"
+    done = describe_run(own_runs[0]) if len(own_runs) == 1 else f"{len(own_runs)} runs"
     folder = updated.results.root / "leaderboard"
     files = [folder / name for name in view.picture_files()]
     files += [path for path in updated.curves if path.suffix == ".png"]
@@ -199,14 +202,14 @@ def describe_best(block: ComparableRows, index: int = 0) -> str:
     return f"{row.first.key.dataset}: {row.label}, {heading_of(score)} {number}, {place}."
 
 
-def _shorten_settings(table: Block) -> Block:
-    """Cut settings that are too long for one line."""
-    index = table.columns.index("settings") if "settings" in table.columns else 0
+def _shorten_names(table: Block) -> Block:
+    """Cut names of rows that are too long for one line."""
+    index = table.columns.index("system")
     room = terminal_width() - _GAP  # of marks after cells
     for number, heading in enumerate(table.columns):
         cells = [*heading.split("\n"), *(row[number] for row in table.rows)]
         room -= _GAP + max(map(len, cells)) if number != index else 0
-    width = max(_LEAST_SETTINGS, room)
+    width = max(_LEAST_NAME, room)
 
     def shorten(cell: str, number: int) -> str:
         return f"{cell[: width - 1]}…" if number == index and len(cell) > width else cell

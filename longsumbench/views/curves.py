@@ -29,13 +29,13 @@ from longsumbench.leaderboards.table import how_to_compute
 from longsumbench.metrics.aggregate import Estimate
 from longsumbench.runs.record import source_seen
 from longsumbench.runs.results import Results
+from longsumbench.runs.run_names import hide_folders
 from longsumbench.views.notes import (
     describe_budget,
     describe_intervals,
     describe_mark,
     join,
 )
-from longsumbench.views.outcomes import shorten_list
 from longsumbench.views.series import (
     Panel,
     PanelRow,
@@ -72,7 +72,7 @@ def update_curves(
         UsageError: there is nothing to draw, or a setting or number is unknown.
     """
     with results.leaderboard_lock(dataset):
-        records = list(results.records(dataset))
+        records = list(map(hide_folders, results.records(dataset)))
         scores = read_all_scores(results, records)
         # A sweep's settings may vary together only: then one of them is drawn alone
         attempts = [words]
@@ -130,21 +130,16 @@ def curves_figure(sweep: SweepCurves, kind: str | None = None) -> SeriesFigure:
 
 
 def _check_kind(kind: str, sweep: SweepCurves) -> None:
-    """Raise UsageError if a number is unknown, or no curve has it at two points."""
-    if kind not in sweep.kinds():
-        if advice := how_to_compute(kind):
-            raise UsageError(f"--kind {kind} was not measured{advice}")
-        raise UnknownName("measure", kind, sweep.kinds())
+    """Raise UsageError if no curve has a number at two points."""
     drawable: set[str] = set()
     for curve in sweep.groups[0].curves:
         names = [name for point in curve.points.values() for name in point.numbers]
         drawable |= {name for name in names if names.count(name) > 1}
     if kind not in drawable:
-        message = (
-            f"--kind {kind} was not measured by runs that differ in {' and '.join(sweep.keys)}"
-        )
+        if advice := how_to_compute(kind):
+            raise UsageError(f"--kind {kind} was not measured{advice}")
         choices = [name for name in sweep.kinds() if name in drawable]
-        raise UsageError(f"{message}; choose from: {', '.join(choices)}")
+        raise UnknownName(f"number against {' and '.join(sweep.keys)}", kind, choices)
 
 
 def _lines_of(sweep: SweepCurves, kind: str) -> dict[str, _Points]:
@@ -253,14 +248,8 @@ def _notes(sweep: SweepCurves, kind: str, lines: Mapping[str, _Points]) -> list[
             f"{MOST_CURVES} of {len(lines)} lines, those with the most points; the CSV has all."
         )
     if other_groups:
-        common = describe_group(group, sweep)
-        descriptions = []
-        for other in other_groups:
-            unlike = [line for line in describe_group(other, sweep) if line not in common]
-            labels = ", ".join(curve.label for curve in other.curves)
-            descriptions.append(f"{labels} ({'; '.join(unlike)})")
-        listed = shorten_list(descriptions, "; ")
-        notes.append(f"Not comparable with these, only in the CSV: {listed}.")
+        count = format_count(len(other_groups), "group")
+        notes.append(f"Not comparable with these: {count} of runs in the CSV, which says why.")
     return notes
 
 
@@ -278,22 +267,15 @@ def _unit_of(kind: str, sweep: SweepCurves) -> str:
 
 
 def sweep_csv(sweep: SweepCurves) -> str:
-    """Return a row for each point: settings, numbers with intervals, costs and run ids.
-
-    A reference line of several groups has all their numbers in `group`; the first group is drawn.
-    """
-    rows: dict[str, dict[str, Any]] = {}
+    """Return a row for each point: settings, numbers with intervals, costs and run ids; the first group is drawn."""
+    rows = []
     for group in sweep.groups:
         compared = ". ".join(describe_group(group, sweep))
         for curve in group.all_curves():
             for place in curve.points:
-                row = {"group": str(group.number), **_point_row(sweep, curve, place)}
-                row["compared"] = compared
-                # References belong to several groups; their row is written once
-                same = rows.setdefault(row["run_ids"], row)
-                if same is not row:
-                    same["group"] += f" {group.number}"
-    return csv_text([*rows.values()])
+                row = {"group": group.number, **_point_row(sweep, curve, place)}
+                rows.append({**row, "compared": compared})
+    return csv_text(rows)
 
 
 def _point_row(sweep: SweepCurves, curve: Curve, place: tuple[str, ...]) -> dict[str, Any]:

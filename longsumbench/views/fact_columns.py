@@ -8,7 +8,6 @@ from dataclasses import dataclass
 from pathlib import PurePath
 from typing import Any
 
-from longsumbench.cache.hub import checkpoint_name
 from longsumbench.formatting import format_duration, percent
 from longsumbench.leaderboards.seed_groups import NEVER_RANKED, NOT_SHOWN, SeedGroup
 from longsumbench.runs.record import (
@@ -18,6 +17,7 @@ from longsumbench.runs.record import (
     length_ratio,
     source_seen,
 )
+from longsumbench.runs.run_names import name_checkpoint
 
 _OUTPUT_FACTS = {  # column of the CSV → fact in the record
     "output_words": "words",
@@ -106,25 +106,17 @@ def fact_column(
     return Column(name, heading, meaning, cell, csv, needed, align)
 
 
-def _system_cell(row: SeedGroup) -> str:
-    run = row.first
-    if run.key.model == "person":
-        return "another person"
-    is_marked = run.oracle and run.key.model != "oracle"
-    return f"{run.key.model} (oracle)" if is_marked else run.key.model
-
-
-def _settings_cell(row: SeedGroup) -> str:
-    texts = {", ".join(row.table_settings or row.settings): None}
+def _remarks_cell(row: SeedGroup) -> str:
+    texts: dict[str, None] = {}
     for run in row.runs:
         texts |= dict.fromkeys(remarks(run))
     if row.learned.word in (*NEVER_RANKED, NOT_SHOWN):
         texts[row.learned.word] = None
-    return "; ".join(text for text in texts if text)
+    return "; ".join(texts)
 
 
 def remarks(record: RunRecord) -> list[str]:
-    """Return facts about a run that its variant does not show."""
+    """Return facts about a run that its name does not have."""
     averaged = len(record.fit.averaged)
     candidates = {
         "imported": record.imported,
@@ -165,12 +157,18 @@ def _lift_cell(row: SeedGroup) -> str:
 
 
 ROW_COLUMNS = (  # of tables only
-    Column("system", "system", "the model", _system_cell, align="l"),
     Column(
-        "settings",
-        "settings",
-        "its name, and settings unlike other rows or defaults",
-        _settings_cell,
+        "system",
+        "system",
+        "what the row is called: its system, and what differs from other rows of it",
+        lambda row: row.label,
+        align="l",
+    ),
+    Column(
+        "remarks",
+        "remarks",
+        "how its summaries were made, and whether it learned",
+        _remarks_cell,
         align="l",
     ),
     Column("seeds", "seeds", "number of seeds", _seeds_cell),
@@ -238,7 +236,7 @@ def _share_of_cut_outputs(run: RunRecord) -> float | None:
     return None if run.imported else percent(run.ledger.outputs_cut, run.num_outputs)
 
 
-def _trainingfact_column(fact: str) -> Callable[[RunRecord], Any]:
+def _training_fact(fact: str) -> Callable[[RunRecord], Any]:
     return lambda run: vars(run.fit)[fact] if run.trained else None
 
 
@@ -279,30 +277,30 @@ COST_COLUMNS = (
     fact_column(
         "parameters", "parameters", "weights of the model", lambda run: run.parameters or None
     ),
-    fact_column("steps", "steps", "optimizer steps", _trainingfact_column("steps")),
+    fact_column("steps", "steps", "optimizer steps", _training_fact("steps")),
     fact_column(
         "train_examples",
         "training\nexamples",
         "examples trained on, with repetitions",
-        _trainingfact_column("examples"),
+        _training_fact("examples"),
     ),
     fact_column(
         "source_tokens",
         "source\ntokens",
         "source tokens trained on",
-        _trainingfact_column("source_tokens"),
+        _training_fact("source_tokens"),
     ),
     fact_column(
         "target_tokens",
         "target\ntokens",
         "target tokens trained on",
-        _trainingfact_column("target_tokens"),
+        _training_fact("target_tokens"),
     ),
     fact_column(
         "seconds",
         "train\ntime",
         "time of training",
-        _trainingfact_column("seconds"),
+        _training_fact("seconds"),
         format_duration,
     ),
     fact_column(
@@ -443,7 +441,7 @@ SYSTEM_COLUMNS = (
         "checkpoint",
         "checkpoint",
         "what was loaded",
-        lambda run: checkpoint_name(run.system.checkpoint or ""),
+        name_checkpoint,
         align="l",
     ),
     fact_column(

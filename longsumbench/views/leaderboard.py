@@ -26,6 +26,7 @@ from longsumbench.leaderboards.significance import METHOD, ComparableRows, best_
 from longsumbench.leaderboards.table import Table, find_datasets, read_table
 from longsumbench.runs.record import SHORT_ID
 from longsumbench.runs.results import Results
+from longsumbench.runs.run_names import describe_shared
 from longsumbench.views import tables
 from longsumbench.views.columns import columns_of, csv_rows
 from longsumbench.views.fact_columns import Column, has_system_facts
@@ -47,7 +48,7 @@ if TYPE_CHECKING:
     import pandas as pd
     from matplotlib.figure import Figure
 
-_WHO = ("system", "settings")
+_WHO = ("system", "remarks")
 _COST = ("length", "source_seen", "source_copied", "seconds", "run", "verified")
 # Shown if facts about any system are known
 _CHECKPOINT_COLUMNS = ("price", "parameters", "context", "released", "prompt", "length_ratio")
@@ -83,14 +84,21 @@ def leaderboard_block(
     columns, optional = _choose_columns(comparable, part, column_names)
     names = {column.name for column in columns}
     untrained = describe_untrained(rows)
+    shared = [line for line in (describe_shared_settings(rows),) if line]
     return replace(
         table_block(columns, row_cells(comparable, columns)),
         heading=heading,
         notes=(untrained,) if untrained else (),
         optional=tuple(column.heading for column in optional),
-        footnotes=footnotes(comparable, names, part),
+        footnotes=(*shared, *footnotes(comparable, names, part)),
         private=_describe_texts(comparable, table),
     )
+
+
+def describe_shared_settings(rows: Sequence[SeedGroup]) -> str:
+    """Return the line below a table with the settings that the rows of each system share; empty without any."""
+    text = describe_shared([row.name for row in rows])
+    return f"{text}." if text else ""
 
 
 def describe_block(comparable: ComparableRows, table: Sequence[ComparableRows]) -> str:
@@ -176,12 +184,16 @@ def row_cells(comparable: ComparableRows, columns: Sequence[Column]) -> list[lis
 def table_block(columns: Sequence[Column], cells: Sequence[Sequence[str]]) -> Block:
     """Return a block of the lines of `row_cells`, without empty columns."""
     align = "r" + "".join(column.align for column in columns)
-    headings, groups = [""], [""]
-    for column in columns:
-        headings.append(column.heading)
-        groups.append(column.group)
-    tied = f"not distinguishable from the best ({METHOD})"
-    block = Block("", (), tuple(headings), align, cells, groups=tuple(groups), tied=tied)
+    block = Block(
+        "",
+        (),
+        ("", *(column.heading for column in columns)),
+        align,
+        cells,
+        groups=("", *(column.group for column in columns)),
+        names=("", *(column.name for column in columns)),
+        tied=f"not distinguishable from the best ({METHOD})",
+    )
     return block.without_empty_columns()
 
 
@@ -232,9 +244,10 @@ class TableView:
 
     def ledger(self) -> Block:
         """Return the block of the truncation ledgers of the shown runs."""
-        if self.block is None:
-            return ledger_block(self.table.records())
-        return ledger_block(self.table.comparable[self.block - 1].records())
+        records = self.table.records()
+        if self.block is not None:
+            records = self.table.comparable[self.block - 1].records()
+        return ledger_block(records, self.table.locate_runs())
 
     def render(self) -> str:
         """Return the table for the terminal, with few published numbers; each footnote once."""
@@ -261,8 +274,15 @@ class TableView:
 
     def _csv_rows(self) -> list[dict[str, Any]]:
         rows = csv_rows(self.table.records())
-        numbers = self.table.block_numbers()
-        return [{**row, "block": numbers[row["run_id"]]} for row in rows]
+        places = self.table.locate_runs()
+        settings: dict[str, None] = {}
+        for _, group in places.values():
+            settings |= dict.fromkeys(group.name.settings)
+        for row in rows:
+            number, group = places[row["run_id"]]
+            row |= {"block": number, "row": group.label}
+            row |= {key: group.name.settings.get(key) for key in settings}
+        return rows
 
     def frame(self) -> "pd.DataFrame":
         """Return a row per run; the column `block` is the number of the first block that has it."""

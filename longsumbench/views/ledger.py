@@ -1,9 +1,11 @@
 """The truncation ledgers of runs: what was not read (by which setting), not learned, not finished."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 from longsumbench.formatting import percent
-from longsumbench.runs.record import RunRecord, run_label, source_seen
+from longsumbench.leaderboards.seed_groups import SeedGroup
+from longsumbench.runs.record import RunRecord, source_seen
+from longsumbench.runs.run_names import describe_run
 from longsumbench.views.tables import Block
 
 _NOTE = (
@@ -30,8 +32,14 @@ def format_share(part: int, total: int) -> str:
     return f"{part:,}" if share is None else f"{part:,} ({share:.2f} %)"
 
 
-def ledger_block(records: Sequence[RunRecord]) -> Block:
-    """Return a block with a row for each run."""
+def ledger_block(
+    records: Sequence[RunRecord], places: Mapping[str, tuple[int, SeedGroup]]
+) -> Block:
+    """Return a block with a row for each run; `places` are those of the table (`Table.locate_runs`), or empty."""
+    rows = []
+    for record in records:
+        name = places[record.run_id][1].name if places else None
+        rows.append([describe_run(record, name), *_ledger_cells(record)])
     columns = (
         "run",
         "split",
@@ -45,13 +53,13 @@ def ledger_block(records: Sequence[RunRecord]) -> Block:
         (),
         columns,
         "llrlll",
-        [_ledger_row(record) for record in records],
+        rows,
         optional=("split",),
         footnotes=(_NOTE,),
     )
 
 
-def _ledger_row(record: RunRecord) -> list[str]:
+def _ledger_cells(record: RunRecord) -> list[str]:
     seen, targets = source_seen(record), record.fit.targets
     causes = [f"{cause} {share:.1f}" for cause, share in cut_shares(record).items()]
     # What is unknown has a dash, not a zero
@@ -63,7 +71,6 @@ def _ledger_row(record: RunRecord) -> list[str]:
     if not record.imported:
         cut_outputs = format_share(record.ledger.outputs_cut, record.num_outputs)
     return [
-        run_label(record),
         record.key.split,
         _NO_VALUE if seen is None else f"{seen:.1f}",
         ", ".join(causes) or _NO_VALUE,

@@ -6,13 +6,13 @@ A function whose sentence does not apply returns an empty text.
 import math
 from collections.abc import Collection, Iterable, Sequence, Set
 
-from longsumbench.cache.hub import checkpoint_name
 from longsumbench.core import Recipe
 from longsumbench.formatting import format_count
 from longsumbench.leaderboards.comparability import PLANTED, ROUGE_HEADINGS, ROUGE_PARTS
 from longsumbench.leaderboards.seed_groups import NOT_SHOWN, UNKNOWN, SeedGroup
 from longsumbench.leaderboards.significance import ComparableRows
 from longsumbench.runs.record import RunRecord, output_problems
+from longsumbench.runs.run_names import name_checkpoint
 from longsumbench.views.outcomes import describe_undecided, describe_unlearned, shorten_list
 
 _MOST_IN_SET = 10  # most systems of the set of best ones that are named
@@ -60,7 +60,7 @@ def describe_untrained(rows: Iterable[SeedGroup]) -> str:
     names = []
     for run in runs_of(rows):
         if run.zero_shot:
-            names.append(f"{run.key.model} ({checkpoint_name(run.system.checkpoint or '')})")
+            names.append(f"{run.key.model} ({name_checkpoint(run)})")
     if not names:
         return ""
     return f"Not trained here: {shorten_list(names)}. Their training texts may include these."

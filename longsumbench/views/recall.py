@@ -1,6 +1,6 @@
 """Pictures of planted facts that summaries state right, by their place in the text.
 
-    rows of a table --recall_lines--> RecallLine of each system --recall_figure--> SeriesFigure
+    rows of a table --recall_lines--> those with a line --recall_figure--> SeriesFigure
 
 Facts in one place are placed by position, facts in two places by the distance between these.
 """
@@ -85,55 +85,37 @@ SURVIVAL_PANELS = (
 )
 
 
-@dataclass(frozen=True)
-class RecallLine:
-    """The line of a system.
-
-    Attributes:
-        label: its name in the legend.
-        row: its runs; `numbers` has the measures of the panels, in percent.
-    """
-
-    label: str
-    row: SeedGroup
-
-
 def recall_lines(
     rows: Sequence[SeedGroup], panels: Sequence[RecallPanel] = PANELS
-) -> list[RecallLine]:
-    """Return the lines of comparable rows in their order; oracles, and systems without any point, are left out."""
+) -> list[SeedGroup]:
+    """Return the comparable rows that have a line, in their order: no oracles, and no systems without any point."""
     measures = set().union(*(panel.places for panel in panels))
-    lines = []
-    for row in rows:
-        if not row.first.oracle and measures & row.numbers.keys():
-            label = ", ".join(row.distinction)
-            lines.append(RecallLine(f"{row.first.key.model} {label}".strip(), row))
-    return lines
+    return [row for row in rows if not row.first.oracle and measures & row.numbers.keys()]
 
 
-def choose_lines(lines: Sequence[RecallLine]) -> list[RecallLine]:
+def choose_lines(lines: Sequence[SeedGroup]) -> list[SeedGroup]:
     """Return the lines that are drawn, in their order: of each model the first that learned, then others.
 
     If no line of a model learned, its first one counts.
     """
-    by_model: dict[str, list[RecallLine]] = {}
+    by_model: dict[str, list[SeedGroup]] = {}
     for line in lines:
-        by_model.setdefault(line.row.first.key.model, []).append(line)
+        by_model.setdefault(line.first.key.model, []).append(line)
     best = []
     for same_model in by_model.values():
-        learned = [line for line in same_model if line.row.learned.comparable]
+        learned = [line for line in same_model if line.learned.comparable]
         best.append((learned or same_model)[0])
     others = [line for line in lines if line not in best]
     chosen = [*best, *others][:_MOST_LINES]
     return [line for line in lines if line in chosen]
 
 
-def survival_figure(title: str, lines: Sequence[RecallLine]) -> SeriesFigure:
+def survival_figure(title: str, lines: Sequence[SeedGroup]) -> SeriesFigure:
     """Return the figure of fact survival, with levels for the length of the first system; see `recall_figure`."""
     first = lines[0]
     levels = {}
     for level, bound in (("random sentences", "random"), ("ceiling", "ceiling")):
-        levels[level] = first.row.numbers[f"{SURVIVAL}_{bound}"].mean
+        levels[level] = first.numbers[f"{SURVIVAL}_{bound}"].mean
     panels = [replace(panel, guesses=levels) for panel in SURVIVAL_PANELS]
     note = "Whiskers are intervals, too. Levels: random sentences, and the shortest planted ones (ceiling), with as many "
     note += f"words as {first.label} writes."
@@ -142,7 +124,7 @@ def survival_figure(title: str, lines: Sequence[RecallLine]) -> SeriesFigure:
 
 def recall_figure(
     title: str,
-    lines: Sequence[RecallLine],
+    lines: Sequence[SeedGroup],
     panels: Sequence[RecallPanel] = PANELS,
     measured: str = "facts stated right (%)",
     note: str = "",
@@ -152,21 +134,20 @@ def recall_figure(
     Panels without any points are left out. `measured` is the label of the vertical axis.
     """
     drawn = choose_lines(lines)
-    rows = [line.row for line in drawn]
-    measures = set().union(*(row.numbers for row in rows))
+    measures = set().union(*(row.numbers for row in drawn))
     plots = [_panel(panel, drawn) for panel in panels if measures & panel.places.keys()]
-    over = describe_intervals([len(row.runs) > 1 for row in rows])
+    over = describe_intervals([len(row.runs) > 1 for row in drawn])
     # The note explains the marks that the picture has, and no others
     sentences = [f"Lines are means over {over}, bands their 95 % intervals."]
-    if one_seed := [line.label for line in drawn if line.row.one_seed]:
+    if one_seed := [line.label for line in drawn if line.one_seed]:
         sentences.append(f"One seed, another may differ: {', '.join(one_seed)}.")
     if not all(series.band for plot in plots for series in plot.series):
-        examples = format_count(rows[0].first.evaluation.n, "example")
-        runs = format_count(min(len(row.runs) for row in rows), "run")
+        examples = format_count(drawn[0].first.evaluation.n, "example")
+        runs = format_count(min(len(row.runs) for row in drawn), "run")
         sentences.append(
             f"Dashed lines: intervals of more than {_VAGUE:.0f} points ({examples}, {runs} or more)."
         )
-    words = {row.learned.word for row in rows}
+    words = {row.learned.word for row in drawn}
     doubtful = sorted(words & {NOT_SHOWN, UNKNOWN})
     sentences += [
         describe_mark("Grey", words & {*NEVER_RANKED}),
@@ -180,10 +161,10 @@ def recall_figure(
     return SeriesFigure(title, [PanelRow(measured, plots, (-4, 104))], [join(*sentences)])
 
 
-def _panel(panel: RecallPanel, lines: Sequence[RecallLine]) -> Panel:
+def _panel(panel: RecallPanel, lines: Sequence[SeedGroup]) -> Panel:
     levels = dict(panel.guesses)
     for line in lines:
-        if chance := line.row.numbers.get(CHANCE):
+        if chance := line.numbers.get(CHANCE):
             levels[f"chance {chance.mean:.1f}"] = chance.mean
     series = [_series(panel, line, order) for order, line in enumerate(lines)]
     last = max(max(line.points, default=0.0) for line in series)
@@ -191,8 +172,8 @@ def _panel(panel: RecallPanel, lines: Sequence[RecallLine]) -> Panel:
     return Panel(panel.heading, panel.axis, ticks, series, levels, panel.joined)
 
 
-def _series(panel: RecallPanel, line: RecallLine, order: int) -> Series:
-    numbers, learned = line.row.numbers, line.row.learned
+def _series(panel: RecallPanel, line: SeedGroup, order: int) -> Series:
+    numbers, learned = line.numbers, line.learned
     # Points without lines are next to those of other systems
     shift = 0.0 if panel.joined else _POINTS_APART * order
     points = {
@@ -202,7 +183,7 @@ def _series(panel: RecallPanel, line: RecallLine, order: int) -> Series:
     width = sum(point.high - point.low for point in points.values())
     return Series(
         label,
-        line.row.first.key.model,
+        line.first.key.model,
         points,
         grey=learned.word in NEVER_RANKED,
         band=not panel.joined or not width > _VAGUE * len(points),

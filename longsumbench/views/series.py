@@ -31,7 +31,6 @@ _BAND = 0.13  # opacity
 _LEVEL_STYLES = ("--", ":", "-.")
 _NEAR = 0.75  # share of the lines' height; what is drawn across a panel farther away does not change its limits
 _LABEL_WIDTH = 24  # characters of a line of the legend
-_LABEL_LINES = 3
 _ROW_HEIGHT, _LEGEND_LINE, _NOTE_LINE, _MARGINS = 2.5, 0.21, 0.17, 1.3  # inches
 _NOTE_WIDTH = 110  # characters; decides the height only
 
@@ -149,7 +148,7 @@ def _draw_content(content: SeriesFigure, styles: _Styles, figure: "Figure") -> N
     last = plots[0, -1]
     for label, style in styles.items():
         # A path would leave no room for the panels
-        name = textwrap.fill(label, _LABEL_WIDTH, max_lines=_LABEL_LINES, placeholder=" …")
+        name = textwrap.fill(label, _LABEL_WIDTH)
         last.plot([], [], linewidth=2, label=name, **style)
     last.legend(loc="upper left", bbox_to_anchor=(1.0, 1.03), frameon=False, fontsize=TEXT - 1)
 

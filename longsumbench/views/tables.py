@@ -147,6 +147,7 @@ class Block:
     rows: Sequence[Sequence[str]]  # cells; as many as columns
     # a heading over each column in LaTeX; neighbours with the same one share it. Empty: none.
     groups: tuple[str, ...] = ()
+    names: tuple[str, ...] = ()  # of the columns after `--columns`; empty: none
     # columns that the terminal leaves out where room is scarce, the least important first
     optional: tuple[str, ...] = ()
     tied: str = "not distinguishable from it"  # the meaning of `TIED`
@@ -181,6 +182,7 @@ class Block:
             align="".join(self.align[place] for place in places),
             rows=rows,
             groups=tuple(self.groups[place] for place in places) if self.groups else (),
+            names=tuple(self.names[place] for place in places) if self.names else (),
         )
 
     def without_empty_columns(self) -> "Block":

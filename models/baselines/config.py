@@ -63,10 +63,11 @@ class LeadConfig(RankedExtractorConfig):
         "train",
         "length of the extract: a number | train: the mean target | reference: the example's (an oracle)",
         "words",
+        phrase="{} words",
     )
     title: bool = setting(False, "begin with the title", source=_PAPER)
     rank: RankerName = setting(
-        "none", "none, or the ranker of paragraphs (longsumbench list rankers)"
+        "none", "none, or the ranker of paragraphs (longsumbench list rankers)", phrase="{}"
     )
     rank_checkpoint: Text | None = setting(None, _ENCODER)
 
@@ -76,7 +77,9 @@ class RandomConfig(LengthConfig):
     """Sentences drawn at random from the whole source."""
 
     name: Text = setting("random", "name of the system")
-    length: SummaryWords = setting("train", "length of the extract, as for lead", "words")
+    length: SummaryWords = setting(
+        "train", "length of the extract, as for lead", "words", phrase="{} words"
+    )
     decided_by = frozenset({"seed"})
 
 
@@ -89,7 +92,9 @@ class LexRankConfig(LengthConfig):
         "sentence",
         "what is ranked and copied: sentence, in the order of the source | paragraph | section, best first",
     )
-    length: SummaryWords = setting("train", "length of the extract, as for lead", "words")
+    length: SummaryWords = setting(
+        "train", "length of the extract, as for lead", "words", phrase="{} words"
+    )
     damping: FractionBelowOne = setting(
         0.85, "weight of the ranks of similar texts", source="Erkan & Radev 2004"
     )
@@ -103,13 +108,17 @@ class RankedExtractConfig(RankedExtractorConfig):
 
     name: Text = setting("ranker", "name of the system")
     rank: RankerName = setting(
-        "lexrank", "the ranker (longsumbench list rankers); none: the order of the source"
+        "lexrank",
+        "the ranker (longsumbench list rankers); none: the order of the source",
+        phrase="{}",
     )
     rank_checkpoint: Text | None = setting(None, _ENCODER)
     unit: RankedUnit = setting(
         "sentence", "sentence | paragraph | section: what is scored and copied"
     )
-    length: SummaryWords = setting("train", "length of the extract, as for lead", "words")
+    length: SummaryWords = setting(
+        "train", "length of the extract, as for lead", "words", phrase="{} words"
+    )
     redundancy: Fraction = setting(0.0, "weight of the similarity to chosen texts (MMR); 0: none")
     ranker_dimension: Width = setting(256, "width of the LSTM ranker", source=_PAPER)
     ranker_steps: Count = setting(5_000, "length of the LSTM ranker's training", "optimizer steps")

@@ -122,18 +122,23 @@ class PromptConfig(SystemConfig):
         "name in conf/prompt, or a YAML file; null: document, documents or query, as each example is",
     )
     length: AskedWords = setting(
-        "train", "length to ask for: a number | train: mean length of the training targets", "words"
+        "train",
+        "length to ask for: a number | train: mean length of the training targets",
+        "words",
+        phrase="asked for {} words",
     )
     shots: _Shots = setting(0, "number of training examples before the text")
     reading: _Reading = setting(
         "beginning",
         "how a long text is read: beginning | ending | ends | whole (or refuse) | select (best snippets) | segments"
         " (anew for each) | pages (mixed) | stages (parts first) | refine (part by part)",
+        phrase="{}",
     )
     input_length: TokenCount | None = setting(
         None,
         "longest prompt, with the chat template; null: the model's positions less decode_length",
         "tokens",
+        phrase="prompts of {} tokens",
     )
     decode_length: TargetTokens = setting(2_048, "longest answer, thinking included", "tokens")
     selector: Text | None = setting(

@@ -19,8 +19,8 @@ from longsumbench.formatting import format_count, format_p
 from longsumbench.leaderboards.seed_groups import compare_examples, seed_matters
 from longsumbench.leaderboards.significance import LEVEL, Outcome, judge_differences
 from longsumbench.metrics.aggregate import estimate_mean
-from longsumbench.runs.record import run_label
 from longsumbench.runs.results import Results
+from longsumbench.runs.run_names import describe_run
 from longsumbench.sentences import split_summary
 from longsumbench.views.tables import Block, Tied
 from longsumbench_reproduction.analysis.sampled import (
@@ -160,7 +160,7 @@ def score_texts(sampled: Sampled, metric: Coherence) -> CoherenceFound:
         DataError: no example has a reference.
     """
     labels = {REFERENCE: REFERENCE, SHUFFLED: SHUFFLED}
-    labels |= {run.record.run_id: run_label(run.record) for run in sampled.runs}
+    labels |= {run.record.run_id: describe_run(run.record) for run in sampled.runs}
     rows, without = [], 0
     for example in sampled.examples("scoring neighbours"):
         if not any(example.references):

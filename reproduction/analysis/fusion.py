@@ -34,8 +34,8 @@ from longsumbench.formatting import format_count
 from longsumbench.metrics.aggregate import MEAN_RESAMPLES, Estimate
 from longsumbench.metrics.statistics import interval_of_shares, resampled_means
 from longsumbench.rouge.scorer import IMPLEMENTATION, SuiteScorer
-from longsumbench.runs.record import run_label
 from longsumbench.runs.results import Results
+from longsumbench.runs.run_names import describe_run
 from longsumbench.runs.scoring import warn_of_other_scripts
 from longsumbench.sentences import split_summary
 from longsumbench.views.series import Panel, PanelRow, Series, SeriesFigure, draw_series
@@ -409,7 +409,7 @@ def find_fusions(sampled: Sampled, settings: FusionSettings) -> FusionsFound:
         ids=tuple(ids),
         fusions=tuple(fusions),
         num_sentences=num_sentences,
-        runs={run.record.run_id: run_label(run.record) for run in sampled.runs},
+        runs={run.record.run_id: describe_run(run.record) for run in sampled.runs},
         without=without,
     )
 

@@ -21,8 +21,9 @@ from longsumbench.files import csv_of
 from longsumbench.formatting import format_count
 from longsumbench.progress import track
 from longsumbench.runs.predictions import read_summaries
-from longsumbench.runs.record import RunRecord, run_label
+from longsumbench.runs.record import RunRecord
 from longsumbench.runs.results import Results
+from longsumbench.runs.run_names import describe_run
 from longsumbench.views.figures import write_pictures
 from longsumbench.views.tables import Block, terminal
 
@@ -189,7 +190,7 @@ def _find_runs_on_split(
     for name in filter(None, map(str.strip, names.split(","))):
         folder = results.find(name)
         record = RunRecord.read(folder)
-        label = run_label(record)
+        label = describe_run(record)
         if record.run_id in records:
             raise UsageError(f"{label} is named twice; name each run once")
         for key, run_value, expected in (
@@ -208,7 +209,7 @@ def _open_run(folder: Path, record: RunRecord, texts: Texts) -> Outputs:
     if record.key.fingerprint != texts.fingerprint:
         problem = f"has read other texts (fingerprint {record.key.fingerprint[:12]}, these have {texts.fingerprint[:12]})"
         raise UsageError(
-            f"{run_label(record)} {problem}: set dataset.* as in that run's config.yaml"
+            f"{describe_run(record)} {problem}: set dataset.* as in that run's config.yaml"
         )
     summaries = read_summaries(folder / "predictions.jsonl")
     return Outputs(record, {summary.id: summary.text for summary in summaries})

@@ -24,7 +24,8 @@ from longsumbench.errors import DataError
 from longsumbench.leaderboards import seed_groups
 from longsumbench.metrics.aggregate import PERCENT, Estimate, estimate_mean
 from longsumbench.runs.evidence import kept_places, read_evidence
-from longsumbench.runs.record import RunRecord, run_label
+from longsumbench.runs.record import RunRecord
+from longsumbench.runs.run_names import describe_run
 from longsumbench.views.evidence.array_views import Selections, View, Weights, views
 from longsumbench.views.evidence.picture import draw_views
 from longsumbench.views.tables import Block
@@ -193,7 +194,7 @@ def evidence_page(job: Job) -> Page:
             picture = draw_views(inspection.title, shown_views)
             pictures[picture_name(job.paper_table, name)] = picture
             table = measure_examples(job.results.run_folder(inspection.record) / "evidence")
-            rows.append([name, run_label(inspection.record), inspection.summary.id])
+            rows.append([name, describe_run(inspection.record), inspection.summary.id])
             tables[name] = table
             numbers += _measure_numbers(example, table)
     verdicts = claims.judge_claims(

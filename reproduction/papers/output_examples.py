@@ -12,7 +12,7 @@ from longsumbench.core import count_words
 from longsumbench.errors import DataError, UsageError
 from longsumbench.formatting import percent
 from longsumbench.outputs.inspection import NO_TEXTS, Inspection, inspect_example
-from longsumbench.runs.record import run_label
+from longsumbench.runs.run_names import describe_run
 from longsumbench.sentences import sentence_key, split_summary
 from longsumbench.views.marked_words import repeated_spans
 from longsumbench.views.tables import Block, escape_markdown
@@ -168,7 +168,7 @@ def _texts_block(title: str, texts: Sequence[_Text]) -> Block:
     for heading, text, member, measures in texts:
         scores = [f"{measures[kind]:.1f}" if kind in measures else "" for kind in _ROUGE_HEADINGS]
         counts = [f"{len(split_summary(text))}", f"{measures.get('reference_sentences', '')}"]
-        run = run_label(member.inspection.record) if member else ""
+        run = describe_run(member.inspection.record) if member else ""
         repeated = f"{_repeated_share(text):.1f}"
         rows.append([heading, f"{count_words([text]):,}", *scores, *counts, repeated, run])
     align = "l" + "r" * (len(_TEXT_COLUMNS) - 2) + "l"

@@ -14,7 +14,7 @@ from support.run_records import TRAINED, changed, measured, record
 
 from longsumbench.cli.main import main
 from longsumbench.exchange.export import evaluation_log
-from longsumbench.exchange.model_card import hub_files, shared_command, without_folders
+from longsumbench.exchange.model_card import hub_files, shared_command
 from longsumbench.metrics.aggregate import MeasureMean
 from longsumbench.runs.record import ImportedOutputs, RunRecord
 
@@ -251,18 +251,3 @@ def test_wrong_usage_is_one_line(
     (line,) = output.err.splitlines()
     assert message in line
     assert not output.out
-
-
-@pytest.mark.parametrize(
-    ("word", "expected"),
-    [
-        ("dataset.path=/data/people/me/texts", "dataset.path=texts"),
-        ("/opt/bin/longsumbench", "longsumbench"),
-        ("[/data/a,/data/b]", "[a,b]"),
-        ("dataset.path=../shared/data/pubmed", "dataset.path=../shared/data/pubmed"),
-        ("model.base_url=https://host/v1", "model.base_url=https://host/v1"),
-    ],
-)
-def test_absolute_paths_stay_here(word: str, expected: str) -> None:
-    """By hand: of an absolute path only the last name is left."""
-    assert without_folders(word) == expected

@@ -71,28 +71,6 @@ def test_a_row_of_two_seeds_has_means_and_what_they_share(name: str, shown: str)
     assert column.cell(row) == shown
 
 
-def settings_cells(*runs: RunRecord) -> list[str]:
-    """The settings of the rows of some runs, as a table shows them."""
-    (column,) = choose_columns(["settings"], columns_of(runs))
-    return [column.cell(row) for row in group_by_seed(runs, {})]
-
-
-def varied(f: float, variant: str = "", name: str | None = None, **settings: object) -> RunRecord:
-    """A run with these settings of its model."""
-    config = {"model": {**settings}, "name": name}
-    return record("prompt", f, run_id=f"{f}", variant=variant, config=config)
-
-
-def test_settings_say_what_differs_between_rows() -> None:
-    """What varies comes first, also where it has its default; so rows differ even in a narrow cell."""
-    assert settings_cells(varied(2, "page_size=64", page_size=64), varied(1, page_size=128)) == [
-        "page_size=64",
-        "page_size=128",
-    ]
-    assert settings_cells(varied(2, "page_size=64", "best", page_size=64)) == ["best, page_size=64"]
-    assert settings_cells(varied(2), record("lead", 1)) == ["", ""]
-
-
 CUT = Truncation(1000, 1000, (Cut("length", 950, 950),))
 
 
@@ -184,21 +162,6 @@ def test_the_command_prints_the_chosen_columns(root: str, run_command: Command) 
             0, "leaderboard", "--columns", "rouge1", "--latex", "--results-dir", root
         ).out
     )
-
-
-def test_one_row_for_each_run(root: str, run_command: Command) -> None:
-    """`--by-run` lists single runs with their seeds; by default, a row has all seeds of a system."""
-    for flags, expected in (
-        ([], [["1", "seal", "2"], ["2", "lead", "23.0"]]),
-        (["--by-run"], [["1", "seal", "2"], ["2", "seal", "1"], ["3", "lead", "23.0"]]),
-    ):
-        table = (
-            run_command(0, "leaderboard", "arxiv", *flags, "--results-dir", root)
-            .out.partition("\n\n")[2]
-            .partition("\n* best")[0]
-        )
-        rows = [line.split()[:3] for line in table.splitlines() if line[:1].isdigit()]
-        assert rows == expected
 
 
 def test_lengths_are_a_group_of_columns() -> None:

@@ -85,10 +85,8 @@ def test_seeds_are_averaged() -> None:
 
 def test_the_group_of_wanted_runs_is_drawn() -> None:
     """Though another is larger; not if nothing varies in it."""
-    longer = [
-        trained("pagesum", 30, train={"max_steps": 600}, page_size=size) for size in (128, 256)
-    ]
-    other = trained("pagesum", 30, train={"max_steps": 900}, page_size=128)
+    longer = [trained("pagesum", 30, signature="a", page_size=size) for size in (128, 256)]
+    other = trained("pagesum", 30, signature="b", page_size=128)
     records = [*PAGES, *longer, other]
     for wanted, sizes in ((longer[:1], [2, 3, 1]), ([other], [3, 2, 1]), ([], [3, 2, 1])):
         found = sweep_of(
@@ -107,21 +105,6 @@ def test_two_settings() -> None:
         "ea": {("", "10"): 5},
     }
     assert found.values(1) == ["10", "20"]
-
-
-def test_labels_tell_curves_apart() -> None:
-    """By what the curves of a model differ in; of many settings, by those that most have otherwise; else by an id."""
-    pages = [
-        trained("pagesum", 9, page_size=size, locality=where)
-        for size in (1, 2)
-        for where in ("a", "b")
-    ]
-    assert list(curves(sweep(pages, "page_size"))) == ["pagesum locality=a", "pagesum locality=b"]
-    usual: dict[str, Any] = {"heads": 4, "layers": 2, "graph": "none"}
-    for changed in ({}, {"heads": 1}, {"layers": 9}, {"graph": "x"}):
-        pages += [trained("ht", 9, page_size=4, **(usual | changed))]
-    labels = [label for label in curves(sweep(pages, "page_size")) if label.startswith("ht")]
-    assert labels == ["ht", "ht graph=x", "ht heads=1", "ht layers=9"]
 
 
 def test_errors_name_what_varies() -> None:

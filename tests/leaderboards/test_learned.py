@@ -275,7 +275,7 @@ def test_rows_that_did_not_learn_are_not_ranked() -> None:
     high, scores = without_gain("high")
     high_scores = scores.assign(rougeLsum_f=0.6, rougeLsum_floor=0.6)
     block = judged(RANDOM_RUN, BEST, (high, high_scores), trained("nearly", 39.9))
-    columns = choose_columns(["system", "settings", "rougeLsum"], columns_of([high]))
+    columns = choose_columns(["system", "remarks", "rougeLsum"], columns_of([high]))
     lines = {line[1]: line for line in row_cells(block, columns)}
     assert [lines[name][0] for name in ("high", "best", "nearly", RANDOM)] == ["", "1", "2", "3"]
     kinds = [type(lines[name][3]) for name in ("high", "best", "nearly", RANDOM)]

@@ -2,7 +2,6 @@
 
 from collections.abc import Mapping, Sequence
 
-import pytest
 from support.run_records import measured, record
 
 from longsumbench.leaderboards.seed_groups import (
@@ -22,8 +21,6 @@ from longsumbench.views.leaderboard import TableView
 from longsumbench.views.recall import (
     PANELS,
     SURVIVAL_PANELS,
-    RecallLine,
-    choose_lines,
     recall_figure,
     recall_lines,
     survival_figure,
@@ -40,7 +37,7 @@ def stating(model: str, mean: float, **changes: object) -> RunRecord:
     return record(model, mean, measures=measures | measured({"fact_recall_chance": 5.0}), **changes)
 
 
-def lines_of(records: Sequence[RunRecord]) -> list[RecallLine]:
+def lines_of(records: Sequence[RunRecord]) -> list[SeedGroup]:
     return recall_lines(comparable_rows(records)[0].rows)
 
 
@@ -50,9 +47,9 @@ def view_of(*records: RunRecord) -> TableView:
 
 def line(
     model: str, numbers: Mapping[str, Estimate], word: str = LEARNED, seeds: int = 1
-) -> RecallLine:
+) -> SeedGroup:
     runs = (record(model, 9),) * seeds
-    return RecallLine(model, SeedGroup(runs, numbers=numbers, learned=Learned(word)))
+    return SeedGroup(runs, numbers=numbers, learned=Learned(word))
 
 
 def test_every_place_is_measured() -> None:
@@ -63,37 +60,9 @@ def test_every_place_is_measured() -> None:
     ]
 
 
-READINGS = [f"base_url=http://h:1/v1,input_length={6 + n % 2},reading={n}" for n in range(9)]
-
-
-@pytest.mark.parametrize(
-    ("variants", "labels"),
-    [
-        (READINGS[:1], ["prompt", "seal"]),
-        (
-            READINGS[:2],
-            ["prompt input_length=6, reading=0", "prompt input_length=7, reading=1", "seal"],
-        ),
-        (READINGS, [f"prompt reading={n}, input_length={6 + n % 2}" for n in range(7)] + ["seal"]),
-        (
-            ["checkpoint=/a/new", "checkpoint=/b/new"],
-            ["prompt checkpoint=new", "prompt checkpoint=new, [r1]", "seal"],
-        ),
-    ],
-)
-def test_lines_are_called_by_what_differs(variants: list[str], labels: list[str]) -> None:
-    """Rows of a sweep have a line each while there is room, and each model has one; no address or path is named."""
-    runs = [
-        stating("prompt", 90 - place, variant=variant, run_id=f"r{place}")
-        for place, variant in enumerate(variants)
-    ]
-    lines = choose_lines(lines_of([*runs, stating("seal", 40, variant="page_size=9")]))
-    assert [one.label for one in lines] == labels
-
-
 def silent_by_distance(
     model: str, lows: Sequence[float], word: str = LEARNED, seeds: int = 1
-) -> RecallLine:
+) -> SeedGroup:
     """A line whose intervals of facts in two places begin there, by distance; facts in one place are at 99 %."""
     numbers = {"fact_recall_single_position_9": Estimate(99, 98, 100), **CHANCE}
     for measure, low in zip(PANELS[-1].places, lows, strict=False):
@@ -101,7 +70,7 @@ def silent_by_distance(
     return line(model, numbers, word, seeds)
 
 
-def figure_of(*lines: RecallLine) -> SeriesFigure:
+def figure_of(*lines: SeedGroup) -> SeriesFigure:
     return recall_figure("about", lines)
 
 

@@ -69,30 +69,13 @@ def test_runs_that_differ_in_their_seed_are_a_row() -> None:
         ("oracle", 1),
     ]
     assert rows[1].numbers["rougeLsum"] == Estimate(22, *NO_INTERVAL)
-    assert [row.label for row in rows] == ["ea max_steps=500", "ea max_steps=300", "lead", "oracle"]
+    assert [row.label for row in rows] == [
+        "ea, max_steps 500",
+        "ea, max_steps 300",
+        "lead",
+        "oracle",
+    ]
     assert [len(row.runs) for row in group_by_seed(records, {}, by_run=True)] == [1] * 5
-
-
-def test_labels_of_rows_with_one_variant() -> None:
-    """Rows with one label also name their scale, up to three settings, or the id of a run."""
-    tiny, paper = (
-        trained("ea", 1, scale="tiny"),
-        trained("ea", 2, scale="paper", train={"max_steps": 1, "batch_size": 2}),
-    )
-    assert [row.label for row in group_by_seed([tiny, paper], {})] == [
-        "ea scale=paper",
-        "ea scale=tiny",
-    ]
-    names = ("max_steps", "batch_size", "accumulation", "warmup_steps")
-    many = [trained("ea", score, train=dict.fromkeys(names, score)) for score in (1, 2)]
-    assert [row.label for row in group_by_seed(many, {})] == [
-        f"ea [{run.run_id[:8]}]" for run in many[::-1]
-    ]
-    same = [trained("ea", 1, train={"max_steps": 1}, beams=beams) for beams in (1, 2)]
-    assert sorted(row.label for row in group_by_seed(same, {})) == [
-        "ea num_beams=1",
-        "ea num_beams=2",
-    ]
 
 
 def test_an_interval_covers_examples_and_seeds() -> None:

@@ -28,8 +28,8 @@ SILENT = record("random", 10)
 
 def test_worked_ledger() -> None:
     """Worked: of 200 tokens 150 and 10 cut; 3 of 60 targets, 5 of their 50 tokens; 5 of 20 outputs at the limit."""
-    cut, in_words, silent = ledger_block([CUT, IN_WORDS, SILENT]).rows
-    assert cut[0] == "trunc input_length=9 seed=4 (trunc000)"
+    cut, in_words, silent = ledger_block([CUT, IN_WORDS, SILENT], {}).rows
+    assert cut[0] == "trunc, input_length 9, seed 4 (trunc000)"
     assert cut[2:] == [
         "20.0",
         "input_length 75.0, snippet_length 5.0",

@@ -76,11 +76,10 @@ def test_a_row_says_what_it_is() -> None:
     """Not trained here, parameters, context length, prompt with its hash, and length ratio are there by default."""
     view = table_of(LEAD, bart(variant="checkpoint=facebook/bart-large-cnn"), chat())
     block = view.blocks()[0]
-    names = ("settings", "parameters", "context", "prompt", "length\nratio")
+    names = ("remarks", "parameters", "context", "prompt", "length\nratio")
     places = [block.columns.index(name) for name in names]
-    settings = "checkpoint=facebook/bart-large-cnn; not trained here"
     assert [[row[place] for place in places] for row in block.rows] == [
-        [settings, "406,290,432", "1,024", "", "1.25"],
+        ["not trained here", "406,290,432", "1,024", "", "1.25"],
         ["not trained here", "", "32,768", "document@01234567", "1.25"],
         ["", "", "", "", ""],
     ]

@@ -239,7 +239,7 @@ def test_what_is_printed_and_written(
     assert (code, err) == (0, "")
     folder = tmp_path / "comparisons" / "lead0000-trunc000-oracle00"
     assert out.splitlines()[-2:] == [str(folder / f"comparison.{end}") for end in ("csv", "md")]
-    assert "trunc input_length=64 x=1 seed=3 (trunc000) minus lead (lead0000)" in out
+    assert "trunc, x 1, input_length 64, seed 3 (trunc000) minus lead (lead0000)" in out
     assert "Oracles, which saw the references or their lengths: oracle (oracle00)." in out
     table = pd.read_csv(folder / "comparison.csv")
     columns = "baseline_model baseline_variant baseline_run_id model variant run_id measure n"

@@ -98,40 +98,6 @@ def test_dataset_page_by_hand(root: Path, tmp_path: Path) -> None:
     assert (folder / "arxiv.csv").read_text().count("\n") == 6
 
 
-def test_a_card_shows_the_settings_in_which_rows_differ() -> None:
-    """Rows of one model show what differs between them, in full; a model's only row needs none."""
-    variants = [
-        "global_layers=1,heads=4,positions=true",
-        "global_layers=1,heads=1,positions=true",
-        "heads=4,length=9",
-    ]
-    models = ["hierarchical_transformer", "hierarchical_transformer", "pagesum"]
-    runs = [
-        record(model, 40 - place, run_id=f"r{place}", variant=variant)
-        for place, (model, variant) in enumerate(zip(models, variants, strict=True))
-    ]
-    table = comparable_rows([*runs, record("lead", 10, run_id="lead")])
-    assert {row.key: row.distinction for row in table[0].rows} == {
-        "r0": ("heads=4",),
-        "r1": ("heads=1",),
-        "r2": (),
-        "lead": (),
-    }
-
-
-def test_the_setting_with_the_most_values_comes_first() -> None:
-    """It tells rows apart where there is room for one setting: of readings, not of batches."""
-    variants = [
-        "batch_size=8,reading=ends",
-        "batch_size=8,reading=pages",
-        "batch_size=4,reading=whole",
-    ]
-    runs = [record("prompt", 40, run_id=f"r{place}", variant=variants[place]) for place in range(3)]
-    rows = {row.key: row.distinction for row in comparable_rows(runs)[0].rows}
-    assert rows["r0"] == ("reading=ends", "batch_size=8")
-    assert rows["r2"] == ("reading=whole", "batch_size=4")
-
-
 @pytest.mark.parametrize(
     ("low", "high", "marks", "ticks"),
     [
@@ -256,16 +222,6 @@ def test_nothing_to_show_is_a_usage_error(tmp_path: Path, run_command: Command) 
     assert not (tmp_path / "none").exists()
     with pytest.raises(UsageError, match="no finished run"):
         write_site(Results(tmp_path), tmp_path / "site")
-
-
-@pytest.mark.parametrize("blocked", ["site", "site/assets"])
-def test_unwritable_target(root: Path, tmp_path: Path, blocked: str, run_command: Command) -> None:
-    """A file where a folder belongs is a problem of the environment, in one line."""
-    (tmp_path / blocked).parent.mkdir(exist_ok=True)
-    (tmp_path / blocked).write_text("")
-    error = run_command(4, "site", "--results-dir", root, "--output", tmp_path / "site").err
-    assert error.count("\n") == 1
-    assert blocked in error
 
 
 def test_command_prints_the_page(root: Path, run_command: Command) -> None:

@@ -17,7 +17,6 @@ from longsumbench.core import (
     Summary,
 )
 from longsumbench.files import digest
-from longsumbench.leaderboards.comparability import settings_of
 from longsumbench.leaderboards.significance import JudgedDifference, Outcome
 from longsumbench.metrics.aggregate import MeasureMean, RougeMeans, write_scores
 from longsumbench.metrics.evaluate import Evaluation
@@ -35,6 +34,7 @@ from longsumbench.runs.record import (
     recorded_facts,
 )
 from longsumbench.runs.results import Results
+from longsumbench.runs.run_names import collect_settings
 
 TRAINED = FitReport(
     5, steps=300, examples=4800, source_tokens=9, target_tokens=8, seconds=90.0, targets_cut=3
@@ -96,7 +96,7 @@ def changed(run: RunRecord, **changes: Any) -> RunRecord:
         changes.setdefault(name, replace(part, **of_part))
     run = replace(run, **changes)
     if is_other_system:
-        run = replace(run, key=replace(run.key, system=digest(settings_of(run))))
+        run = replace(run, key=replace(run.key, system=digest(collect_settings(run))))
     return run
 
 

@@ -62,22 +62,6 @@ def test_the_legend_and_the_limits() -> None:
     assert figure.axes[0].get_ylim()[1] == pytest.approx(25)
 
 
-def test_a_path_in_the_legend_leaves_room() -> None:
-    """A label with a long path has three short lines, the last one with a mark that it goes on."""
-    path = (
-        "prompt checkpoint=../weights/some_package/A-Model-135M-Instruct.Q4_1.gguf "
-        + "length=9 " * 9
-    )
-    panel = Panel("", "x", TICKS, [Series(path, "prompt", LINE.points)])
-    content = SeriesFigure("", [PanelRow("R-1", [panel])])
-    figure = draw_figure((8, 4), partial(_draw_content, content, _styles_of(content)))
-    legend = figure.axes[0].get_legend()
-    assert legend is not None
-    lines = legend.get_texts()[0].get_text().splitlines()
-    assert (len(lines), lines[-1][-1]) == (3, "…")
-    assert max(map(len, lines)) <= 24
-
-
 def test_positive_numbers_are_placed_by_their_logarithms() -> None:
     """Each twice the one before is a step of one; with zero among them, numbers are placed as they are."""
     assert place_numbers([0.25, 128, 256]) == [-2, 7, 8]
