@@ -36,14 +36,22 @@ def read_config(folder: Path) -> dict[str, Any]:
 
 
 def check_files(folder: Path) -> None:
-    """Check that the files of a checkpoint are no pipes or devices, which would never end.
+    """Check the files of a checkpoint before a library opens them.
 
     Raises:
-        DataError: one is.
+        DataError: one is a pipe or a device, which would never end, or an index names weights outside of the folder,
+            which no digest covers.
     """
     for path in folder.iterdir() if folder.is_dir() else [folder]:
         if path.exists() and not (path.is_file() or path.is_dir()):
             raise DataError(f"not a regular file; {FETCH_AGAIN}", path)
+    for path in folder.glob("*.index.json"):
+        shards = read_object(path).get("weight_map")
+        for name in set(map(str, shards.values())) if isinstance(shards, dict) else ():
+            if Path(name).name != name:
+                raise DataError(
+                    f"{name!r} is not the name of a file in its folder; {FETCH_AGAIN}", path
+                )
 
 
 def read_object(path: Path) -> dict[str, Any]:

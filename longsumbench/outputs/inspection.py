@@ -218,7 +218,7 @@ def _read_row(path: Path, name: str) -> dict[str, float]:
     scores = read_scores(path) if path.is_file() else pd.DataFrame()
     if name not in scores.index:
         return {}
-    return {str(column): float(score) for column, score in scores.loc[name].items()}
+    return dict(zip(map(str, scores.columns), scores.loc[name].tolist(), strict=True))
 
 
 def inspection_folder(results: Results, record: RunRecord) -> Path:
