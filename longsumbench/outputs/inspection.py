@@ -16,7 +16,6 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-import pandas as pd
 
 from longsumbench.arguments import public_function
 from longsumbench.core import Evidence, Example, Summary, Verdicts, count_words, describe_reading
@@ -24,7 +23,7 @@ from longsumbench.errors import UsageError, did_you_mean
 from longsumbench.formatting import format_count
 from longsumbench.leaderboards.comparability import ROUGE_HEADINGS, heading_of
 from longsumbench.leaderboards.seed_groups import unit_factor
-from longsumbench.metrics.aggregate import PERCENT, read_scores
+from longsumbench.metrics.aggregate import PERCENT, read_score_table
 from longsumbench.rouge.all_pairs import number_words, rouge_n
 from longsumbench.runs.evidence import kept_places, num_wanted, read_evidence, read_kept_inputs
 from longsumbench.runs.predictions import read_summaries
@@ -208,10 +207,11 @@ def _explain_no_evidence(number: int, places: set[int], record: RunRecord) -> st
 
 def _read_row(path: Path, name: str) -> dict[str, float]:
     """Return column → score of an example; empty if the file does not exist, or has no row of it."""
-    scores = read_scores(path) if path.is_file() else pd.DataFrame()
-    if name not in scores.index:
+    scores = read_score_table(path) if path.is_file() else None
+    if scores is None or name not in scores.index:
         return {}
-    return {str(column): float(score) for column, score in scores.loc[name].items()}
+    index = list(scores.index).index(name)
+    return {column: float(values[index]) for column, values in scores.columns.items()}
 
 
 def inspection_folder(results: Results, record: RunRecord) -> Path:
