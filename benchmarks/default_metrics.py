@@ -19,8 +19,8 @@ from tabulate import tabulate
 
 from longsumbench.cache.artifacts import user_cache
 from longsumbench.core import DatasetSettings, Metric, Scoring
-from longsumbench.corpora.reading.load import load_texts
-from longsumbench.corpora.reading.store import ReadSplit
+from longsumbench.corpora.loading.load import load_texts
+from longsumbench.corpora.loading.store import ReadSplit
 from longsumbench.metrics.aggregate import write_scores
 from longsumbench.metrics.evaluate import default_metrics, evaluate
 from longsumbench.metrics.rouge import Rouge

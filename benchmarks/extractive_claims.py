@@ -16,11 +16,11 @@ from pathlib import Path
 from probe_claims import FINDINGS, RESULTS, Table, differences, put_tables
 
 from longsumbench.leaderboards.comparability import ROUGE_HEADINGS
-from longsumbench.leaderboards.seed_groups import ScoresOfRuns, SeedGroup, compare_groups
+from longsumbench.leaderboards.seed_groups import ResultRow, ScoresOfRuns, compare_groups
 from longsumbench.leaderboards.significance import (
     Outcome,
-    comparable_rows,
-    judge_differences,
+    build_blocks,
+    correct_differences,
     read_all_scores,
 )
 from longsumbench.runs.results import Results
@@ -37,10 +37,10 @@ class Comparison:
     """The rows of one dataset that are compared, and the per-example scores of their runs."""
 
     dataset: str
-    rows: tuple[SeedGroup, ...]
+    rows: tuple[ResultRow, ...]
     scores: ScoresOfRuns
 
-    def scorers(self) -> list[SeedGroup]:
+    def scorers(self) -> list[ResultRow]:
         """Return the scorers that were trained alone, with all seeds."""
         trained = [
             row
@@ -49,7 +49,7 @@ class Comparison:
         ]
         return [row for row in trained if row.first.key.model in SCORERS and len(row.runs) == SEEDS]
 
-    def baselines(self) -> dict[str, SeedGroup]:
+    def baselines(self) -> dict[str, ResultRow]:
         """Return name → row of the baselines that were run."""
         named = {f"{row.first.key.model} {row.first.variant}".strip(): row for row in self.rows}
         return {name: named[name] for name in BASELINES if name in named}
@@ -84,7 +84,7 @@ def read_comparisons(results: Results) -> list[Comparison]:
         if dataset == PRETRAINED:  # benchmarks/pretrained_scorer.py has its table
             continue
         records = list(results.records(dataset))
-        for block in comparable_rows(records):
+        for block in build_blocks(records):
             found = Comparison(dataset, block.rows, read_all_scores(results, block.records()))
             if found.scorers():
                 compared.append(found)
@@ -121,12 +121,12 @@ def table(compared: Sequence[Comparison], measure: str) -> Table:
     return Table(FINDINGS, (*columns, *(f"ahead of `{name}` by" for name in BASELINES)), rows)
 
 
-def cell(scorer: SeedGroup, baseline: SeedGroup, measure: str, scores: ScoresOfRuns) -> str:
+def cell(scorer: ResultRow, baseline: ResultRow, measure: str, scores: ScoresOfRuns) -> str:
     """Return "+3.4 (+2.9 to +3.9)", with "≈" where no difference is found; then the seeds ahead, if not all are."""
     pair = compare_groups(scorer, baseline, measure, scores)
     if pair is None:
         return "–"
-    gap = judge_differences({"": pair})[""]
+    gap = correct_differences({"": pair})[""]
     ahead = sum(
         run.evaluation.scores[measure].f > baseline.numbers[measure].mean for run in scorer.runs
     )

@@ -36,7 +36,7 @@ from tabulate import tabulate
 
 from longsumbench.core import PlantedFact
 from longsumbench.errors import DataError
-from longsumbench.metrics.fact_matching import RIGHT, judge_facts
+from longsumbench.metrics.fact_matching import RIGHT, match_facts
 
 HERE = Path(__file__).parent
 LABELS, PLANTED = HERE / "fact_matching.csv", HERE / "fact_matching_outputs.jsonl"
@@ -108,7 +108,7 @@ def read_labels(released: Path) -> Iterator[Labelled]:
                 fact = output.planted[int(row["fact"])]
             else:
                 fact = msgspec.json.decode(row["fact"], type=PlantedFact)
-            [verdict] = judge_facts([fact], output.output)
+            [verdict] = match_facts([fact], output.output)
             yield Labelled(row["source"], system, example, fact, row["label"], verdict)
 
 
@@ -117,7 +117,7 @@ def read_written() -> Iterator[Labelled]:
     for row in msgspec.json.Decoder(_WrittenRow).decode_lines(WRITTEN.read_bytes()):
         for number, labels in enumerate(row.batches, start=1):
             for text, label in labels.items():
-                [verdict] = judge_facts([row.planted], text)
+                [verdict] = match_facts([row.planted], text)
                 yield Labelled(WRITTEN.stem, f"batch {number}", text, row.planted, label, verdict)
 
 

@@ -36,13 +36,13 @@ import scipy.special
 from numpy.typing import NDArray
 from tabulate import tabulate
 
-from longsumbench.leaderboards.seed_groups import ScoresOfRuns, aligned_scores, group_by_seed
+from longsumbench.leaderboards.seed_groups import ScoresOfRuns, aligned_scores, group_rows_by_seed
 from longsumbench.leaderboards.significance import read_all_scores
 from longsumbench.leaderboards.table import take_part_as_f
 from longsumbench.metrics.statistics import interval_over_seeds, mean_over_seeds
 from longsumbench.runs.record import RunRecord
 from longsumbench.runs.results import Results
-from longsumbench_reproduction.papers.page import read_all_written
+from longsumbench_reproduction.papers.page_model import read_all_written
 from longsumbench_reproduction.papers.paper_tables import find_paper_table
 
 LEVEL, MOST = 0.05, 0.06
@@ -244,7 +244,7 @@ def read_differences(
     runs: Sequence[RunRecord], name: str, scores: ScoresOfRuns
 ) -> NDArray[np.float64] | None:
     """Return the differences of two rows, [examples, seeds]; None if these are not two rows with as many seeds."""
-    rows = group_by_seed(runs, scores)
+    rows = group_rows_by_seed(runs, scores)
     values = (
         aligned_scores([run for row in rows for run in row.runs], name, scores)
         if len(rows) == 2

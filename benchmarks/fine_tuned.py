@@ -28,11 +28,11 @@ from longsumbench.formatting import format_count
 from longsumbench.leaderboards.comparability import comparison_key
 from longsumbench.leaderboards.seed_groups import (
     PairDifference,
+    ResultRow,
     ScoresOfRuns,
-    SeedGroup,
     compare_groups,
 )
-from longsumbench.leaderboards.significance import ComparableRows, judge_rows
+from longsumbench.leaderboards.significance import LeaderboardBlock, build_block
 from longsumbench.leaderboards.table import Table as Leaderboard, read_table
 from longsumbench.runs.record import RunRecord
 from longsumbench.runs.results import Results
@@ -134,12 +134,12 @@ def make_runs(options: argparse.Namespace) -> None:
         readings.run_points(words, points_of(name, options))
 
 
-def is_tuned(row: SeedGroup) -> bool:
+def is_tuned(row: ResultRow) -> bool:
     """Return True if a row is a language model that was trained here."""
     return row.first.key.model == "prompt" and row.first.trained
 
 
-def label_of(row: SeedGroup) -> str:
+def label_of(row: ResultRow) -> str:
     """Return what a row is: a reading, trained or not; a system; or what copies sentences."""
     run = row.first
     model, settings = run.key.model, run.config.model
@@ -156,14 +156,14 @@ def label_of(row: SeedGroup) -> str:
     return readings.label_of(row)
 
 
-def rows_of(table: Leaderboard) -> ComparableRows:
+def rows_of(table: Leaderboard) -> LeaderboardBlock:
     """Return the runs on the same examples in one table: the trained model and the model as it is together."""
     first = table.comparable[0].records()[0]
     members = [run for run in table.records() if comparison_key(run) == comparison_key(first)]
-    return judge_rows(members, table.scores)
+    return build_block(members, table.scores)
 
 
-def table_of(name: str, block: ComparableRows) -> Table:
+def table_of(name: str, block: LeaderboardBlock) -> Table:
     """Return the rows of a set with what they cost, best first; those of the set of best rows are bold."""
     lines = []
     for row in block.rows:
@@ -178,7 +178,7 @@ def table_of(name: str, block: ComparableRows) -> Table:
     return Table(PAGE, (name, *HEADINGS), lines)
 
 
-def costs_of(row: SeedGroup) -> list[str]:
+def costs_of(row: ResultRow) -> list[str]:
     """Return what training and writing took, means over seeds; cells of the training are empty without one."""
     run = row.first
     memory = max(run.costs.peak_memory_gb or 0.0 for run in row.runs)
@@ -210,7 +210,7 @@ def budget_of(run: RunRecord) -> tuple[int, int]:
     return recipe.max_steps, recipe.batch_size * recipe.accumulation
 
 
-def sentence_of(name: str, block: ComparableRows, scores: ScoresOfRuns) -> str:
+def sentence_of(name: str, block: LeaderboardBlock, scores: ScoresOfRuns) -> str:
     """Return what the tests say of fine-tuning: against the model as it is, and against all other rows.
 
     Rows are tested only if they are shown to have learned. The tests of each of the two questions are corrected together
@@ -257,7 +257,7 @@ def sentence_of(name: str, block: ComparableRows, scores: ScoresOfRuns) -> str:
     )
 
 
-def untrained_twin(row: SeedGroup, rows: Sequence[SeedGroup]) -> SeedGroup | None:
+def untrained_twin(row: ResultRow, rows: Sequence[ResultRow]) -> ResultRow | None:
     """Return the row of the same reading without training."""
     reading = row.first.config.model["reading"]
     for candidate in rows:
@@ -268,7 +268,7 @@ def untrained_twin(row: SeedGroup, rows: Sequence[SeedGroup]) -> SeedGroup | Non
     return None
 
 
-def loss_words(rows: Sequence[SeedGroup]) -> str:
+def loss_words(rows: Sequence[ResultRow]) -> str:
     """Return in how many trainings the loss fell between validations, on the same examples; name the others."""
     number, not_fallen = 0, []
     for row in rows:

@@ -25,8 +25,8 @@ from torch.utils.data import SequentialSampler
 from transformers import Trainer, TrainingArguments
 
 from longsumbench.cache.artifacts import ArtifactCache
-from longsumbench.core import DatasetSettings, Recipe, build_settings
-from longsumbench.corpora.reading.load import load_texts
+from longsumbench.core import DatasetSettings, TrainConfig, build_settings
+from longsumbench.corpora.loading.load import load_texts
 from longsumbench.modeling.collate import IGNORED
 from longsumbench.modeling.training.batch_plan import BatchPlan
 from longsumbench.modeling.training.trainer import Objective, train
@@ -61,9 +61,9 @@ def collate_padded(rows: list[dict[str, Any]]) -> dict[str, torch.Tensor]:
     }
 
 
-def recipe_of(options: argparse.Namespace) -> Recipe:
+def recipe_of(options: argparse.Namespace) -> TrainConfig:
     """Return the recipe of the suite; the Trainer gets the same."""
-    return Recipe(
+    return TrainConfig(
         optimizer="adam",
         learning_rate=RATE,
         schedule="constant",
@@ -92,7 +92,9 @@ def system_of(options: argparse.Namespace) -> PromptSystem:
     return PromptSystem(config)
 
 
-def train_by_suite(tuning: Tuning, rows: datasets.Dataset, recipe: Recipe, folder: Path) -> float:
+def train_by_suite(
+    tuning: Tuning, rows: datasets.Dataset, recipe: TrainConfig, folder: Path
+) -> float:
     """Train with the suite; return the seconds."""
     objective = Objective(lambda **batch: tuning.output(0.0, **batch))
     collator = PromptCollator(can_pack(tuning.network))
@@ -102,7 +104,9 @@ def train_by_suite(tuning: Tuning, rows: datasets.Dataset, recipe: Recipe, folde
     return report.seconds
 
 
-def train_plainly(network: Any, rows: list[dict[str, Any]], recipe: Recipe, folder: Path) -> float:
+def train_plainly(
+    network: Any, rows: list[dict[str, Any]], recipe: TrainConfig, folder: Path
+) -> float:
     """Train with the Trainer on rows in their order; return the seconds."""
     arguments = TrainingArguments(
         output_dir=str(folder),

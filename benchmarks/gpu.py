@@ -35,7 +35,7 @@ from torch.nn.attention import SDPBackend, sdpa_kernel
 from torch.utils.flop_counter import FlopCounterMode
 from transformers import LEDConfig, LEDForConditionalGeneration
 
-from longsumbench.core import Recipe, registry
+from longsumbench.core import TrainConfig, registry
 from longsumbench.modeling.nn.device import to_device
 from longsumbench.modeling.training.optimization import (
     build_optimizer,
@@ -89,7 +89,7 @@ class Case:
             "snippet_length": 8,
             "segment_length": 4,
         }
-        setting_names = registry.config_of(self.system).__dataclass_fields__
+        setting_names = registry.load_config_class(self.system).__dataclass_fields__
         settings = {name: value for name, value in small.items() if name in setting_names}
         return Case(
             self.system, 2, (min(2, self.units[0]), 12), 9, 2, {**self.settings, **settings}, False
@@ -226,7 +226,7 @@ def measure_network(
 def network(case: Case, examples: int) -> tuple[Any, dict[str, Tensor]]:
     """Return the network of a system with random weights, and a batch with targets."""
     torch.manual_seed(0)
-    config = registry.config_of(case.system)(**case.settings)
+    config = registry.load_config_class(case.system)(**case.settings)
     builder = registry.systems.load(case.system)(config).builder
     model = builder.Model(builder.model_config(config.vocabulary_size, (0, 1, 2)))
     batch = network_input(case, examples, of_led=False, target=case.target)
@@ -236,7 +236,7 @@ def network(case: Case, examples: int) -> tuple[Any, dict[str, Tensor]]:
 def network_input(case: Case, examples: int, of_led: bool, target: int = 0) -> dict[str, Tensor]:
     """Return a batch of random tokens without padding, as the system collates it; LED's has no units."""
     (units, length), system = case.units, registry.systems.load(case.system)
-    config = registry.config_of(case.system)(**case.settings)
+    config = registry.load_config_class(case.system)(**case.settings)
     ids = torch.randint(4, config.vocabulary_size, (examples, units, length))
     labels = torch.randint(4, config.vocabulary_size, (examples, target))
     if of_led:
@@ -253,7 +253,10 @@ def network_input(case: Case, examples: int, of_led: bool, target: int = 0) -> d
 def led(case: Case, examples: int) -> tuple[Any, dict[str, Tensor]]:
     """Return LED as wide and deep as the system, and the same batch as one text."""
     torch.manual_seed(0)
-    config, tokens = registry.config_of(case.system)(**case.settings), case.units[0] * case.units[1]
+    config, tokens = (
+        registry.load_config_class(case.system)(**case.settings),
+        case.units[0] * case.units[1],
+    )
     sizes: dict[str, Any] = {
         "d_model": config.dimension("d_model"),
         "vocab_size": config.vocabulary_size,
@@ -293,7 +296,7 @@ def training_seconds(
     batch = {name: to_device(value, torch.device(options.device)) for name, value in batch.items()}
     if checkpointing:
         recompute_activations(model)
-    optimizer = build_optimizer(model, Recipe(optimizer="adam"))
+    optimizer = build_optimizer(model, TrainConfig(optimizer="adam"))
     for group in optimizer.param_groups:
         group["lr"] = 1e-5
     half = (

@@ -17,14 +17,14 @@ from pathlib import Path
 import torch
 from tabulate import tabulate
 
-from longsumbench.runs.plan import Point
+from longsumbench.runs.plan import PlannedRun
 from longsumbench.runs.record import RunRecord
 from longsumbench.runs.results import Results
 from longsumbench.sweeps.launchers import choose_engine
 from longsumbench.sweeps.state import DONE, FAILED, SKIPPED, PointState, Sweep
 from longsumbench.sweeps.worker import PointTask
 from longsumbench_reproduction.papers.paper_tables import find_paper_table
-from longsumbench_reproduction.papers.points import find_finished, plan_paper_table
+from longsumbench_reproduction.papers.run_planning import find_finished, plan_paper_table
 
 TABLES = "seal-figure4,seal-table2,pagesum-table3,pagesum-table6"
 CPU_SEED = 1_000_003  # no table has it, so the run shares no training
@@ -55,9 +55,9 @@ class TimedTask(PointTask):
 
 def plan_missing(
     tables: Sequence[str], words: Sequence[str], results: Results
-) -> dict[str, tuple[str, Point]]:
+) -> dict[str, tuple[str, PlannedRun]]:
     """Return identity → table and point of each run that some tables lack."""
-    points: dict[str, tuple[str, Point]] = {}
+    points: dict[str, tuple[str, PlannedRun]] = {}
     for name in tables:
         job = find_finished(plan_paper_table(find_paper_table(name), words, results))
         for point in job.missing:
@@ -65,7 +65,7 @@ def plan_missing(
     return points
 
 
-def on_one_core(point: Point, results: Results) -> Point:
+def on_one_core(point: PlannedRun, results: Results) -> PlannedRun:
     """Return a point with another seed, which runs on one core of the CPU."""
     config, seed, device = point.config, CPU_SEED, "cpu"
     train = replace(config.train, seed=seed, device=device)
@@ -78,7 +78,7 @@ def on_one_core(point: Point, results: Results) -> Point:
 
 
 def run_tasks(
-    points: Sequence[Point], jobs: int, minutes: float, results: Results
+    points: Sequence[PlannedRun], jobs: int, minutes: float, results: Results
 ) -> Iterator[tuple[int, PointState]]:
     """Run points in several processes, the one on a core next to the others; yield the place of each with its state."""
     deadline = time.time() + 60 * minutes

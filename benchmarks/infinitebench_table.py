@@ -26,14 +26,14 @@ from real_systems_claims import marked
 import longsumbench
 from longsumbench.formatting import plain_table
 from longsumbench.leaderboards.seed_groups import ScoresOfRuns, aligned_scores
-from longsumbench.leaderboards.significance import ComparableRows, read_all_scores
+from longsumbench.leaderboards.significance import LeaderboardBlock, read_all_scores
 from longsumbench.leaderboards.table import read_table
 from longsumbench.metrics import evaluate
 from longsumbench.metrics.aggregate import BOOTSTRAP_SEED, MEAN_RESAMPLES, Estimate
 from longsumbench.metrics.rank_statistics import percentile_interval, spearman
 from longsumbench.metrics.statistics import resampled_means
 from longsumbench.runs.results import Results
-from longsumbench.views.columns import columns_of
+from longsumbench.views.columns import collect_columns
 from longsumbench.views.leaderboard import row_cells
 
 NAME = "infinitebench_sum"
@@ -92,21 +92,21 @@ def make_runs(data: Path) -> None:
         )
 
 
-def block_of(results: Results) -> ComparableRows:
+def block_of(results: Results) -> LeaderboardBlock:
     """Return the rows of the table, all comparable."""
     (block,) = read_table(results, NAME).comparable
     return block
 
 
-def table_of(block: ComparableRows) -> Table:
+def table_of(block: LeaderboardBlock) -> Table:
     """Return the table of the findings."""
-    columns = columns_of(block.records())
+    columns = collect_columns(block.records())
     lines = row_cells(block, [columns[name] for name in COLUMNS])
     rows = [tuple(map(marked, line)) for line in lines]
     return Table(FINDINGS, ("", *COLUMNS.values()), rows)
 
 
-def order_by_length(block: ComparableRows, scores: ScoresOfRuns) -> Estimate:
+def order_by_length(block: LeaderboardBlock, scores: ScoresOfRuns) -> Estimate:
     """Return Spearman's rank correlation of the rows' mean words and mean scores, with its interval over examples.
 
     The scores are drawn; the words are the means of all examples.
@@ -119,7 +119,7 @@ def order_by_length(block: ComparableRows, scores: ScoresOfRuns) -> Estimate:
     return Estimate(float(correlations[0]), *percentile_interval(correlations, None))
 
 
-def sentences(block: ComparableRows, scores_of_runs: ScoresOfRuns) -> Iterator[str]:
+def sentences(block: LeaderboardBlock, scores_of_runs: ScoresOfRuns) -> Iterator[str]:
     """Yield the words with numbers."""
     order = order_by_length(block, scores_of_runs)
     yield f"{order.mean:.2f} ({order.low:.2f} to {order.high:.2f})"
@@ -134,7 +134,7 @@ def sentences(block: ComparableRows, scores_of_runs: ScoresOfRuns) -> Iterator[s
     yield f"`Kimi` has a precision of {kimi.p:.1f} and a recall of {kimi.r:.1f}"
 
 
-def compare_first_figures(block: ComparableRows) -> str:
+def compare_first_figures(block: LeaderboardBlock) -> str:
     """Return our figures of each system, and below them those of rouge_score."""
     lines = [["system", "", "words", "R-1", "precision", "recall", "R-2", "R-Lsum"]]
     for row in block.rows:

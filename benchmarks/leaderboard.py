@@ -20,7 +20,7 @@ from typing import TypeVar
 import numpy as np
 import pandas as pd
 
-from longsumbench.leaderboards.significance import comparable_rows, read_all_scores
+from longsumbench.leaderboards.significance import build_blocks, read_all_scores
 from longsumbench.leaderboards.table import Table
 from longsumbench.metrics.aggregate import ScoreTable, aggregate, write_scores
 from longsumbench.runs.record import RunRecord
@@ -50,7 +50,7 @@ def main() -> None:
         scores: dict[str, ScoreTable] = timed(
             "read the scores", lambda: read_all_scores(results, records)
         )
-        rows = timed("average seeds and test", lambda: comparable_rows(records, scores))
+        rows = timed("average seeds and test", lambda: build_blocks(records, scores))
         timed("render the files", TableView(Table(DATASET, rows, scores=scores)).files)
         command = [
             sys.executable,

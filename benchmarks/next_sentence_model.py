@@ -26,7 +26,7 @@ from transformers import BertConfig, BertForNextSentencePrediction, BertTokenize
 
 from longsumbench.cache.artifacts import user_cache
 from longsumbench.core import Example
-from longsumbench.corpora.reading.load import load_texts
+from longsumbench.corpora.loading.load import load_texts
 from longsumbench.runs.plan import plan_dataset
 from longsumbench_reproduction.analysis.coherence import shuffled
 

@@ -47,7 +47,7 @@ from longsumbench.core import (
     DatasetSettings,
     RunConfig,
     System,
-    defaults_of,
+    collect_defaults,
     names_deciding,
     new_system,
     registry,
@@ -55,7 +55,7 @@ from longsumbench.core import (
 from longsumbench.core.callables import register_function
 from longsumbench.core.settings import SAME_RUN
 from longsumbench.core.versions import DECODING_VERSION, SCORING_VERSION
-from longsumbench.corpora.reading.load import Texts, load_texts
+from longsumbench.corpora.loading.load import Texts, load_texts
 from longsumbench.files import digest
 from longsumbench.modeling.neural_system import NeuralSystem
 from longsumbench.modeling.tokenizer import train_tokenizer
@@ -208,13 +208,15 @@ def current_defaults() -> dict[str, Any]:
     }
     parts = {name: (SECTIONS[name], version) for name, version in versions.items()}
     parts |= {
-        name: (registry.config_of(name), registry.config_of(name).version)
+        name: (registry.load_config_class(name), registry.load_config_class(name).version)
         for name in registry.systems.shipped()
     }
     defaults = {}
     for name, (schema, version) in parts.items():
         neutral = names_deciding(schema, *SAME_RUN)
-        values = {key: value for key, value in defaults_of(schema).items() if key not in neutral}
+        values = {
+            key: value for key, value in collect_defaults(schema).items() if key not in neutral
+        }
         defaults[name] = {"version": version, "settings": values}
     return defaults
 
@@ -282,7 +284,7 @@ def in_double_precision(config: RunConfig, stages: ArtifactCache) -> tuple[Syste
 def case_words(name: str, folder: Path, dtype: str) -> list[str]:
     """Return the overrides of a case; those typed in `CASES` come last."""
     model, *words = CASES[name].split()
-    known = registry.config_of(model).__dataclass_fields__
+    known = registry.load_config_class(model).__dataclass_fields__
     sizes = [f"model.{size}={value}" for size, value in SIZES.items() if size in known]
     if model in ("seq2seq", "prompt"):
         sizes.append(

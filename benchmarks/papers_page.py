@@ -16,11 +16,11 @@ from pathlib import Path
 
 from longsumbench.runs.results import Results
 from longsumbench.views.tables import escape_markdown
-from longsumbench_reproduction.papers.make import paper
-from longsumbench_reproduction.papers.page import read_all_written, read_written
+from longsumbench_reproduction.papers.command import paper
+from longsumbench_reproduction.papers.page_files import PICTURE, summarize_outcomes
+from longsumbench_reproduction.papers.page_model import read_all_written, read_written
 from longsumbench_reproduction.papers.paper_tables import read_paper_tables
-from longsumbench_reproduction.papers.printed import read_printed_table
-from longsumbench_reproduction.papers.write import PICTURE, summarize_outcomes
+from longsumbench_reproduction.papers.published_rows import read_printed_table
 
 ROOT = Path(__file__).parents[1]
 PAGE = ROOT / "docs/papers.md"

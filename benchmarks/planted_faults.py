@@ -23,7 +23,7 @@ from tabulate import tabulate
 
 from longsumbench.cache.artifacts import user_cache
 from longsumbench.core import DatasetSettings, Example, Metric, Scoring, registry
-from longsumbench.corpora.reading.load import load_texts
+from longsumbench.corpora.loading.load import load_texts
 from longsumbench.files import write_atomically
 from longsumbench.metrics.evaluate import DEFAULT_METRICS
 from longsumbench.metrics.names_and_numbers import names_in

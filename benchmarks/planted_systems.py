@@ -23,7 +23,7 @@ from tabulate import tabulate
 
 import longsumbench
 from longsumbench.core import Example
-from longsumbench.leaderboards.learned import RANDOM, judge_learning
+from longsumbench.leaderboards.learned import RANDOM, gate_rows
 from longsumbench.leaderboards.seed_groups import (
     DEPENDS,
     LEARNED,
@@ -189,7 +189,7 @@ def describe(name: str, label: str, results: str, run: str) -> list[str]:
     table = read_table(Results(Path(results)), dataset)
     (block,) = [block for block in table.comparable if any(row.key == run for row in block.rows)]
     row = next(row for row in block.rows if row.key == run)
-    alone = judge_learning(
+    alone = gate_rows(
         [row, *(other for other in block.rows if other.first.key.model == RANDOM)], table.scores
     )[run]
     numbers = [

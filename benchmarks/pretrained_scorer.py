@@ -20,11 +20,11 @@ from probe_claims import Table
 from readings import show_or_write, sort_by_test
 from real_systems import PUBLISHED, publish
 
-from longsumbench.leaderboards.seed_groups import ScoresOfRuns, SeedGroup, compare_groups
+from longsumbench.leaderboards.seed_groups import ResultRow, ScoresOfRuns, compare_groups
 from longsumbench.leaderboards.significance import (
-    ComparableRows,
+    LeaderboardBlock,
     Outcome,
-    judge_differences,
+    correct_differences,
 )
 from longsumbench.leaderboards.table import read_table
 from longsumbench.runs.results import Results
@@ -87,7 +87,7 @@ def make_runs(options: argparse.Namespace) -> None:
         subprocess.run(command, check=True)
 
 
-def label_of(row: SeedGroup) -> str:
+def label_of(row: ResultRow) -> str:
     """Return what a row's extracts were chosen by."""
     run = row.first
     if run.key.model != "ea":
@@ -99,12 +99,12 @@ def label_of(row: SeedGroup) -> str:
     return f"EA's scorer from {start}, {train.max_steps} steps of {train.batch_size}{seeds}"
 
 
-def is_pretrained(row: SeedGroup) -> bool:
+def is_pretrained(row: ResultRow) -> bool:
     """Return True for the scorer that starts from a pretrained encoder."""
     return str(row.first.config.model.get("init", "random")) != "random"
 
 
-def table_of(block: ComparableRows, scores: ScoresOfRuns) -> Table:
+def table_of(block: LeaderboardBlock, scores: ScoresOfRuns) -> Table:
     """Return the rows, best first, with the differences of the pretrained scorer from them.
 
     These are tested together (Holm); ≈ marks one that is not shown to differ from 0.
@@ -115,7 +115,7 @@ def table_of(block: ComparableRows, scores: ScoresOfRuns) -> Table:
         pair = compare_groups(scorer, row, "rougeLsum", scores)
         if row.key != scorer.key and not row.first.oracle and pair is not None:
             pairs[row.key] = pair
-    judged = judge_differences(pairs)
+    judged = correct_differences(pairs)
     lines = []
     for row in block.rows:
         cells = [label_of(row)]
@@ -130,7 +130,7 @@ def table_of(block: ComparableRows, scores: ScoresOfRuns) -> Table:
     return Table(PAGE, HEADING, lines)
 
 
-def sentence_of(block: ComparableRows, scores: ScoresOfRuns) -> str:
+def sentence_of(block: LeaderboardBlock, scores: ScoresOfRuns) -> str:
     """Return which rows a test tells from the pretrained scorer; all rows but the oracle are tested together (Holm)."""
     (scorer,) = [row for row in block.rows if is_pretrained(row)]
     pairs = []

@@ -17,7 +17,7 @@ Without an option the tables are printed. --check prints the numbers of docs/pro
 what differs in docs/; --write puts the tables there, draws docs/pictures/facts.png from the runs of the table of
 docs/probe.md, and names the sentences that have to be changed by hand. docs/probe.md has the command of the table of lengths.
 
-Systems that did not learn (`judge_learning`) are marked in every table.
+Systems that did not learn (`gate_rows`) are marked in every table.
 
 A number is a recall in percent: the mean over examples and seeds, with its 95 % interval for which both examples and
 seeds are drawn again (percentile bootstrap; three seeds allow no more than a rough one), then the range of the seeds'
@@ -41,9 +41,9 @@ from probe_lengths import FACT_PANELS, WHOLE, LengthCurves, systems_at_lengths
 from tabulate import tabulate
 
 from longsumbench.core import DatasetSettings, names_deciding
-from longsumbench.leaderboards.learned import judge_learning
-from longsumbench.leaderboards.seed_groups import SeedGroup
-from longsumbench.leaderboards.significance import comparable_rows, read_all_scores
+from longsumbench.leaderboards.learned import gate_rows
+from longsumbench.leaderboards.seed_groups import ResultRow
+from longsumbench.leaderboards.significance import build_blocks, read_all_scores
 from longsumbench.metrics.aggregate import BOOTSTRAP_SEED, read_scores
 from longsumbench.runs.record import RunRecord
 from longsumbench.runs.results import Results
@@ -373,11 +373,11 @@ def kinds_table(runs: Runs) -> Table:
     return Table(PROBE, ("system", "how it reads 1,024 tokens", *columns), rows)
 
 
-def kinds_rows(runs: Runs) -> tuple[SeedGroup, ...]:
+def kinds_rows(runs: Runs) -> tuple[ResultRow, ...]:
     """Return the systems of that table, best first."""
     shown = [run for claim in HOW_THEY_READ for run in runs[claim]]
     scores = {run.record.run_id: run.scores for run in shown}
-    (block,) = comparable_rows([run.record for run in shown], scores, names=())
+    (block,) = build_blocks([run.record for run in shown], scores, names=())
     return block.rows
 
 
@@ -571,7 +571,7 @@ def steps_needed(run: Run) -> str:
 def not_learned(runs: Sequence[Run]) -> str:
     """Return the end of a row's first cell: ", not learned in 1 of 3 seeds"; empty if the system learned in all."""
     scores = {run.record.run_id: run.scores for run in runs}
-    judged = judge_learning([SeedGroup((run.record,)) for run in runs], scores).values()
+    judged = gate_rows([ResultRow((run.record,)) for run in runs], scores).values()
     words = Counter(verdict.word for verdict in judged if not verdict.comparable)
     parts = [
         word if count == len(runs) else f"{word} in {count} of {len(runs)} seeds"

@@ -22,8 +22,8 @@ from typing import NamedTuple
 from tabulate import tabulate
 
 from longsumbench.leaderboards.comparability import PLANTED
-from longsumbench.leaderboards.learned import judge_learning
-from longsumbench.leaderboards.seed_groups import Learned, ScoresOfRuns, SeedGroup, average_seeds
+from longsumbench.leaderboards.learned import gate_rows
+from longsumbench.leaderboards.seed_groups import Learned, ResultRow, ScoresOfRuns, average_seeds
 from longsumbench.leaderboards.significance import read_all_scores
 from longsumbench.metrics.aggregate import Estimate
 from longsumbench.runs.record import SHORT_ID, RunRecord, source_seen, split_variant
@@ -66,7 +66,7 @@ class LengthCurves:
     model: str
     label: str
     trained: int
-    tested: dict[int, SeedGroup]
+    tested: dict[int, ResultRow]
     learned: Learned = field(default_factory=Learned)
 
     def seen(self, length: int) -> float | None:
@@ -137,7 +137,7 @@ def _length_curves(
     name: str, is_shared: bool, tested: dict[int, list[RunRecord]], scores: ScoresOfRuns
 ) -> LengthCurves:
     """Make the curve of a system; of several runs with the same seed and length, the largest counts."""
-    groups: dict[int, SeedGroup] = {}
+    groups: dict[int, ResultRow] = {}
     for length, runs in sorted(tested.items()):
         # Of several runs of a seed, the one with the most examples counts
         by_seed = {
@@ -145,11 +145,11 @@ def _length_curves(
             for run in sorted(runs, key=lambda run: (run.evaluation.n, run.run_id))
         }
         ordered = sorted(by_seed.values(), key=lambda run: (run.key.seed or 0, run.run_id))
-        groups[length] = average_seeds(SeedGroup(tuple(ordered)), scores)
+        groups[length] = average_seeds(ResultRow(tuple(ordered)), scores)
     shortest = groups[min(groups)]
     first = shortest.first
     label = f"{name} [{first.run_id[:SHORT_ID]}]" if is_shared else name
-    learned = judge_learning([shortest], scores)[shortest.key]
+    learned = gate_rows([shortest], scores)[shortest.key]
     trained = max(_text_lengths(first, "train"), default=0)
     return LengthCurves(first.key.model, label, trained, groups, learned)
 
@@ -218,7 +218,7 @@ def _lengths_cut(system: LengthCurves) -> set[float]:
     return {log2(length) for length in system.tested if system.is_cut(length)}
 
 
-def _recall_line(system: LengthCurves) -> SeedGroup:
+def _recall_line(system: LengthCurves) -> ResultRow:
     """Return the line of a system; its row has the measures of all lengths, and the runs of the fewest seeds."""
     points = {}
     for kind in FACT_PANELS:

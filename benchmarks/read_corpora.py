@@ -104,7 +104,7 @@ def measured(name: str, folder: Path, limit: int | None, workers: int | None) ->
 
     from longsumbench.cache.artifacts import ArtifactCache
     from longsumbench.core import DatasetSettings
-    from longsumbench.corpora.reading.load import load_texts
+    from longsumbench.corpora.loading.load import load_texts
     from longsumbench.runs.environment import peak_memory_gb
 
     settings = DatasetSettings(name=name, path=str(folder), limit=limit, workers=workers)

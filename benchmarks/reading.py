@@ -28,10 +28,10 @@ from tabulate import tabulate
 from longsumbench.cache.artifacts import ArtifactCache
 from longsumbench.core import DatasetSettings, Example
 from longsumbench.corpora.jsonl import jsonl_example
-from longsumbench.corpora.reading.load import load_texts
-from longsumbench.corpora.reading.rows import make_examples, thinned_examples
-from longsumbench.corpora.reading.store import SplitWriter, hash_of
-from longsumbench.corpora.reading.text_files import lines_of, row_in
+from longsumbench.corpora.loading.load import load_texts
+from longsumbench.corpora.loading.rows import make_examples, thinned_examples
+from longsumbench.corpora.loading.store import SplitWriter, hash_text
+from longsumbench.corpora.loading.text_files import lines_of, row_in
 
 ASKED = 2_000  # documents of 4,000 words a second on two cores
 SHARED = Path(__file__).parents[2] / "shared" / "data" / "elife"
@@ -106,7 +106,8 @@ def steps(path: Path, folder: Path) -> dict[str, float]:
     )
     timed("to JSON", lambda: [msgspec.json.encode(one.to_dict()) for one in examples])
     timed(
-        "hashes of texts", lambda: [hash_of("\n".join(example.sentences())) for example in examples]
+        "hashes of texts",
+        lambda: [hash_text("\n".join(example.sentences())) for example in examples],
     )
     ready: Any = [make_examples("test", partial(thinned_examples, example)) for example in examples]
     timed(

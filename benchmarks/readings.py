@@ -32,14 +32,14 @@ from real_systems import PUBLISHED, publish
 
 from longsumbench.leaderboards.seed_groups import (
     PairDifference,
+    ResultRow,
     ScoresOfRuns,
-    SeedGroup,
     compare_groups,
 )
 from longsumbench.leaderboards.significance import (
-    ComparableRows,
+    LeaderboardBlock,
     Outcome,
-    judge_differences,
+    correct_differences,
 )
 from longsumbench.leaderboards.table import read_table
 from longsumbench.runs.record import source_seen
@@ -216,7 +216,7 @@ def run_points(words: Sequence[str], points: Iterable[dict[str, Any]]) -> None:
         subprocess.run(command, check=True)
 
 
-def label_of(row: SeedGroup) -> str:
+def label_of(row: ResultRow) -> str:
     """Return the reading of a row, or what copies sentences."""
     model = row.first.config.model
     if row.first.key.model != "prompt":
@@ -226,7 +226,7 @@ def label_of(row: SeedGroup) -> str:
     return f"`{model['reading']}`{large}"
 
 
-def table_of(name: str, block: ComparableRows) -> Table:
+def table_of(name: str, block: LeaderboardBlock) -> Table:
     """Return the rows of a set, best first."""
     lines = []
     best = block.rows[0].key
@@ -245,7 +245,7 @@ def table_of(name: str, block: ComparableRows) -> Table:
     return Table(PAGE, (name, *headings), lines)
 
 
-def front_tables(block: ComparableRows) -> list[Table]:
+def front_tables(block: LeaderboardBlock) -> list[Table]:
     """Return some rows and columns of FRONT_SET for the front pages."""
     whole = table_of("", block)
     columns = [whole.columns.index(heading) for heading in FRONT_HEADINGS]
@@ -258,7 +258,7 @@ def front_tables(block: ComparableRows) -> list[Table]:
     return [Table(page, headings, lines) for page in FRONT_PAGES]
 
 
-def front_sentence(block: ComparableRows, scores: ScoresOfRuns) -> str:
+def front_sentence(block: LeaderboardBlock, scores: ScoresOfRuns) -> str:
     """Return which of FRONT_ROWS a test tells from the best reading, and which not."""
     best, lists = compare_with_best(block, scores, FRONT_ROWS)
     untested = "" if lists["untested"] == "none" else f" Not tested: {lists['untested']}."
@@ -268,24 +268,24 @@ def front_sentence(block: ComparableRows, scores: ScoresOfRuns) -> str:
     )
 
 
-def is_planted(row: SeedGroup) -> bool:
+def is_planted(row: ResultRow) -> bool:
     """Return True if the texts have planted facts."""
     return row.first.config.dataset.plant is not None
 
 
-def with_interval(row: SeedGroup, score: str) -> str:
+def with_interval(row: ResultRow, score: str) -> str:
     """Return a score with its interval."""
     mean, low, high = row.numbers[score]
     return f"{mean:.1f} ({low:.1f}–{high:.1f})"
 
 
-def rouge_cells(row: SeedGroup) -> list[str]:
+def rouge_cells(row: ResultRow) -> list[str]:
     """Return R-1, R-2 and R-Lsum of a row."""
     means = [f"{row.numbers[kind].mean:.1f}" for kind in ("rouge1", "rouge2")]
     return [*means, with_interval(row, "rougeLsum")]
 
 
-def survival_cells(row: SeedGroup) -> list[str]:
+def survival_cells(row: ResultRow) -> list[str]:
     """Return the facts that a row's summaries state right and wrong, and what its length allows, in percent."""
     bounds = [
         f"{row.numbers[f'fact_survival_{bound}'].mean:.0f}" for bound in ("random", "ceiling")
@@ -294,7 +294,7 @@ def survival_cells(row: SeedGroup) -> list[str]:
     return [with_interval(row, "fact_survival"), wrong, "–".join(bounds)]
 
 
-def costs_of(row: SeedGroup) -> list[str]:
+def costs_of(row: ResultRow) -> list[str]:
     """Return tokens sent and requests of an example, which extracts do not have, and the peak memory."""
     run, counts = row.first, row.first.ledger.counts
     memory = f"{run.costs.peak_memory_gb:.1f} GB"
@@ -308,7 +308,7 @@ def costs_of(row: SeedGroup) -> list[str]:
     ]
 
 
-def sentence_of(name: str, block: ComparableRows, scores: ScoresOfRuns) -> str:
+def sentence_of(name: str, block: LeaderboardBlock, scores: ScoresOfRuns) -> str:
     """Return which reading has the highest R-Lsum, or keeps most planted facts, and which rows a test tells from it."""
     best, lists = compare_with_best(block, scores)
     score = best.first.evaluation.ranked_by
@@ -327,8 +327,8 @@ def sentence_of(name: str, block: ComparableRows, scores: ScoresOfRuns) -> str:
 
 
 def compare_with_best(
-    block: ComparableRows, scores: ScoresOfRuns, shown: Collection[str] | None = None
-) -> tuple[SeedGroup, dict[str, str]]:
+    block: LeaderboardBlock, scores: ScoresOfRuns, shown: Collection[str] | None = None
+) -> tuple[ResultRow, dict[str, str]]:
     """Return the best reading, and the lists of `sort_by_test` of all other rows but the oracle.
 
     The tests are corrected together (Holm).
@@ -350,7 +350,7 @@ def sort_by_test(
     """
     labels: dict[str, list[str]] = {"below": [], "above": [], "alike": [], "untested": []}
     tested = {place: pair for place, (_, pair) in enumerate(pairs) if pair is not None}
-    judged = judge_differences(tested)
+    judged = correct_differences(tested)
     for place, (label, _) in enumerate(pairs):
         difference, kind = judged.get(place), "untested"
         if difference is not None and difference.outcome == Outcome.AHEAD:
@@ -362,7 +362,7 @@ def sort_by_test(
     return {kind: ", ".join(names) or "none" for kind, names in labels.items()}
 
 
-def draw_picture(block: ComparableRows) -> bytes:
+def draw_picture(block: LeaderboardBlock) -> bytes:
     """Draw R-Lsum of each row but the oracle, with its interval; return a PNG."""
     rows = [row for row in reversed(block.rows) if not row.first.oracle]
     number = rows[0].first.evaluation.n

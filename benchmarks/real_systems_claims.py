@@ -24,11 +24,11 @@ from probe_claims import (
     put_tables,
 )
 
-from longsumbench.leaderboards.seed_groups import SeedGroup
+from longsumbench.leaderboards.seed_groups import ResultRow
 from longsumbench.leaderboards.table import read_table
 from longsumbench.metrics.output_facts import OutputFacts
 from longsumbench.runs.results import Results
-from longsumbench.views.columns import columns_of
+from longsumbench.views.columns import collect_columns
 from longsumbench.views.figures import (
     COLOURS,
     GREY,
@@ -95,7 +95,7 @@ class Rows:
             name: read_table(results, name).comparable[0] for name in (QMSUM, MEETINGS, STORIES)
         }
 
-    def row(self, start: str, dataset: str = QMSUM) -> SeedGroup:
+    def row(self, start: str, dataset: str = QMSUM) -> ResultRow:
         """Return the row whose label begins with these words."""
         return next(
             row for row in self.blocks[dataset].rows if f"{row.label} ".startswith(f"{start} ")
@@ -123,7 +123,7 @@ class Rows:
 def tables_of_qmsum(rows: Rows) -> list[Table]:
     """Return the first block of QMSum, whole and short."""
     block = rows.blocks[QMSUM]
-    columns = columns_of(run for row in block.rows for run in row.runs)
+    columns = collect_columns(run for row in block.rows for run in row.runs)
     whole_rows, short_rows = (
         [tuple(map(marked, line)) for line in row_cells(block, [columns[name] for name in names])]
         for names in (COLUMNS, SHORT)
@@ -143,7 +143,7 @@ def tables_of_qmsum(rows: Rows) -> list[Table]:
     ]
 
 
-def kind_of(row: SeedGroup) -> str:
+def kind_of(row: ResultRow) -> str:
     """Return the kind of a system, a key of KINDS."""
     trained, zero_shot, baseline = KINDS
     if not row.first.imported:

@@ -30,7 +30,7 @@ from transformers import (
 
 from longsumbench.cache.artifacts import user_cache
 from longsumbench.cli.main import main as longsumbench
-from longsumbench.corpora.reading.load import load_texts
+from longsumbench.corpora.loading.load import load_texts
 from longsumbench.files import digest
 from longsumbench.modeling.tokenizer import tokenizer_identity, trained_tokenizer
 from longsumbench.runs.plan import plan

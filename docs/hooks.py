@@ -212,7 +212,7 @@ def settings_of_systems() -> str:
     parts = []
     for name in registry.systems.shipped():
         parts.append(
-            f"### {name}\n\n{settings_table(catalogue.setting_rows(registry.config_of(name), 'model.'))}"
+            f"### {name}\n\n{settings_table(catalogue.setting_rows(registry.load_config_class(name), 'model.'))}"
         )
     return "\n\n".join(parts)
 

@@ -189,7 +189,7 @@ def replaced_file(path: Path) -> Iterator[BinaryIO]:
         raise
 
 
-def csv_of(table: Any, **options: Any) -> str:
+def format_csv(table: Any, **options: Any) -> str:
     """Return a table of pandas as CSV without its index; texts that look like formulas are guarded for spreadsheets."""
     table = table.copy(deep=False)
     for name, column in table.items():

@@ -55,34 +55,34 @@ _LETTER = re.compile(r"[A-Za-z]|[^\W\d_]{2}")
 _FIRST_LETTER_WITHIN = 200  # characters
 
 
-def _words_of(text: str) -> frozenset[str]:
+def _parse_words(text: str) -> frozenset[str]:
     return frozenset(text.split())
 
 
 # Never the end of a sentence.
-_BOUND = _words_of(
+_BOUND = _parse_words(
     "dr mr mrs ms prof messrs mme mlle gen col sgt capt lt cmdr adm rev hon gov sen rep pres supt"
     " e.g i.e eg ie cf viz vs fig figs eq eqs ref refs tab resp approx incl esp aka"
 )
 # The end of a sentence unless a number follows.
-_NUMBERED = _words_of(
+_NUMBERED = _parse_words(
     "no nos nr p pp vol vols ch chap sec sect art para ex thm lem prop def cor alg app v ver ca c circa"
     " jan feb mar apr jun jul aug sep sept oct nov dec min max avg ser ed eds suppl"
 )
 # The end of a sentence only if the next word looks like a beginning.
-_DOUBTFUL = _words_of(
+_DOUBTFUL = _parse_words(
     "al etc inc ltd co corp bros jr sr st mt ft ave blvd rd dept univ assn natl intl var sp spp subsp ssp"
     " cv nov comb jan feb aug sept oct dec ed eds"
 )
 # Common first words of a capitalised sentence …
-_BEGINNINGS = _words_of(
+_BEGINNINGS = _parse_words(
     "the this these those that it its in on at for from we our they their he she his her you i a an and but or if as"
     " however moreover furthermore thus therefore then when while where what who why how although though because since"
     " after before during to with there here all both each some many most no not one two such so also another other"
     " finally first second by of see let note is are was were yet once only it's given using based under over"
 )
 # … and words that nearly always begin a sentence after a period, even in lower case.
-_STRONG_BEGINNINGS = _words_of(
+_STRONG_BEGINNINGS = _parse_words(
     "the this these we it however moreover furthermore thus therefore he she they our although"
 )
 _ABBREVIATIONS = _BOUND | _NUMBERED | _DOUBTFUL

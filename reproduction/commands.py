@@ -7,9 +7,9 @@ from longsumbench.cli.parser import (
     RESULTS_DIR,
     Argument,
     Command,
+    open_results,
     output_folder,
     print_choices,
-    results_of,
 )
 from longsumbench.errors import UsageError
 from longsumbench.formatting import print_text
@@ -53,9 +53,9 @@ def _execute_paper(options: Namespace) -> None:
             raise UsageError(
                 f"'{options.overrides[0]}' is an extra argument: longsumbench paper list"
             )
-        from longsumbench_reproduction.papers.make import render_paper_tables
+        from longsumbench_reproduction.papers.command import render_paper_tables
 
-        print_text(render_paper_tables(results_of(options)))
+        print_text(render_paper_tables(open_results(options)))
         return
     from longsumbench.progress import phase
     from longsumbench_reproduction.papers.paper_tables import find_paper_table
@@ -64,7 +64,7 @@ def _execute_paper(options: Namespace) -> None:
     with phase("loading the libraries"):
         from longsumbench.modeling.processes import first_process
         from longsumbench.runs.pipeline import take_part
-        from longsumbench_reproduction.papers.make import paper
+        from longsumbench_reproduction.papers.command import paper
     with first_process(take_part) as first:
         if first:
             paper(
@@ -126,7 +126,7 @@ def _execute_analyze(options: Namespace) -> None:
         return
     from longsumbench_reproduction.analysis.analyze import analyze
 
-    folder = output_folder(options.output, results_of(options).root / "analysis")
+    folder = output_folder(options.output, open_results(options).root / "analysis")
     finding = analyze(options.what, options.overrides, options.results_dir)
     files = finding.write(folder if options.output else folder / finding.dataset)
     print_text(finding.render(), "", *files)

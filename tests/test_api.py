@@ -20,7 +20,7 @@ from longsumbench.cli.main import main
 from longsumbench.errors import SuiteError
 from longsumbench.runs.overrides import format_overrides
 from longsumbench_reproduction.analysis.analyze import analyze
-from longsumbench_reproduction.papers.make import paper
+from longsumbench_reproduction.papers.command import paper
 
 _VALUES = st.one_of(
     st.none(), st.booleans(), st.integers(-(10**9), 10**9), st.floats(-1e6, 1e6), st.text()

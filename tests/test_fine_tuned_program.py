@@ -11,7 +11,7 @@ from support.stored_runs import store
 
 from longsumbench.core import FitReport
 from longsumbench.leaderboards.seed_groups import LEARNED, NOT_SHOWN, Learned
-from longsumbench.leaderboards.significance import ComparableRows
+from longsumbench.leaderboards.significance import LeaderboardBlock
 from longsumbench.leaderboards.table import read_table
 from longsumbench.runs.record import RunRecord
 from longsumbench.runs.results import Results
@@ -54,14 +54,14 @@ def as_it_is(f: float) -> RunRecord:
     return record("prompt", f, run_id="as it is0000", config=config, system=facts)
 
 
-def table(folder: Path, *runs: RunRecord, word: str = LEARNED) -> tuple[ComparableRows, Any]:
+def table(folder: Path, *runs: RunRecord, word: str = LEARNED) -> tuple[LeaderboardBlock, Any]:
     """Return the rows of some runs, with a word for those that were trained, and the scores of 40 examples."""
     store(folder, *runs)
     found = read_table(Results(folder), "arxiv")
     rows = []
     for row in program.rows_of(found).rows:
         rows.append(replace(row, learned=Learned(word if row.first.trained else "")))
-    return ComparableRows(tuple(rows)), found.scores
+    return LeaderboardBlock(tuple(rows)), found.scores
 
 
 def sentence(folder: Path, *runs: RunRecord, word: str = LEARNED) -> str:

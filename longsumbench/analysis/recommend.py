@@ -6,20 +6,20 @@ from pathlib import Path
 from typing import Any
 
 from longsumbench.cache.artifacts import user_cache
-from longsumbench.corpora.reading.load import load_texts
+from longsumbench.corpora.loading.load import load_texts
 from longsumbench.errors import DataError, SuiteError, UsageError
 from longsumbench.formatting import describe_work, format_count, format_duration
 from longsumbench.leaderboards.comparability import comparison_key
-from longsumbench.leaderboards.seed_groups import ScoresOfRuns, SeedGroup
-from longsumbench.leaderboards.significance import ComparableRows, judge_rows, read_all_scores
+from longsumbench.leaderboards.seed_groups import ResultRow, ScoresOfRuns
+from longsumbench.leaderboards.significance import LeaderboardBlock, build_block, read_all_scores
 from longsumbench.runs.overrides import format_overrides
 from longsumbench.runs.plan import plan_dataset
 from longsumbench.runs.record import RunRecord, source_seen
 from longsumbench.runs.results import Results
 from longsumbench.sweeps.run import plan_launch, updating_tables
-from longsumbench.views.after_run import EndScreen, find_command
-from longsumbench.views.notes import describe_untrained
+from longsumbench.views.footnotes import describe_untrained
 from longsumbench.views.outcomes import describe_leader, describe_unlearned
+from longsumbench.views.run_summary_screen import EndScreen, find_command
 
 SAMPLE = 100  # examples that are summarized
 _WHOLE_PERCENT = 99.5  # percent of a text
@@ -101,7 +101,7 @@ def _check_texts(words: Sequence[str]) -> None:
     dataset.check_split(settings.split)
     if "train" not in dataset.splits:
         raise DataError(
-            f"{settings.name} has no train split to learn from{dataset.way_to_splits}: add one"
+            f"{settings.name} has no train split to learn from{dataset.split_advice}: add one"
         )
 
 
@@ -111,7 +111,7 @@ def describe_recommendation(
     """Return the table of runs that are comparable with the first one, and the sentences of `describe_choice`."""
     first = runs[0]
     same = [run for run in runs if comparison_key(run) == comparison_key(first)]
-    block = judge_rows(same, scores)
+    block = build_block(same, scores)
     heading = f"{first.key.dataset}, {first.key.split} split, {format_count(first.evaluation.n, 'example')}"
     sentences = [*describe_choice(block), describe_untrained(block.rows)]
     screen = EndScreen(
@@ -125,7 +125,7 @@ def describe_recommendation(
     return screen.render()
 
 
-def describe_choice(block: ComparableRows) -> list[str]:
+def describe_choice(block: LeaderboardBlock) -> list[str]:
     """Recommend a row of a block; say what part of the texts it never reads, and its cost.
 
     Candidates are the best row and those that are not shown to be below it. The one with the lowest price is chosen;
@@ -150,7 +150,7 @@ def _seconds(run: RunRecord) -> float:
     return run.fit.seconds + run.costs.timings.summarize
 
 
-def _describe_reading(row: SeedGroup) -> str:
+def _describe_reading(row: ResultRow) -> str:
     name, seen = row.label, source_seen(row.first)
     if seen is None:
         return f"How much of a text {name} reads is not known."
@@ -161,7 +161,7 @@ def _describe_reading(row: SeedGroup) -> str:
     )
 
 
-def _describe_cost(row: SeedGroup) -> str:
+def _describe_cost(row: ResultRow) -> str:
     run = row.first
     training = f"{format_duration(run.fit.seconds)} of training; " if run.trained else ""
     work = describe_work(run.num_outputs, seconds=run.costs.timings.summarize)

@@ -203,7 +203,7 @@ def _write_checksums(folder: Path) -> None:
     entries = {}
     for name in _file_names(folder):
         path = folder / name
-        entries[name] = path.stat().st_size, hash_of_file(path)
+        entries[name] = path.stat().st_size, hash_file(path)
     (folder / CHECKSUMS).write_text(json.dumps(entries), encoding="ascii")
 
 
@@ -222,7 +222,7 @@ def find_damage(folder: Path, in_full: bool = False) -> list[str]:
             problems.append(f"{name} is missing")
         elif path.stat().st_size != size:
             problems.append(f"{name} has {path.stat().st_size} bytes instead of {size}")
-        elif in_full and hash_of_file(path) != sha256:
+        elif in_full and hash_file(path) != sha256:
             problems.append(f"{name} has other content")
     if in_full:
         added = {*_file_names(folder)} - checksums.keys()
@@ -253,12 +253,12 @@ def check_content(path: Path) -> None:
             raise _damage(stage, str(error)) from error
         for name, (_, sha256) in checksums.items():
             file = stage / name
-            if path in (file, file.parent) and file.is_file() and hash_of_file(file) != sha256:
+            if path in (file, file.parent) and file.is_file() and hash_file(file) != sha256:
                 raise _damage(stage, f"{name} has other content")
         return
 
 
-def hash_of_file(path: Path) -> str:
+def hash_file(path: Path) -> str:
     """Return the SHA-256 of a file, which is read once in a process, until its size or time of change does."""
     state = path.stat()
     return _hash_once(path, state.st_size, state.st_ctime_ns)

@@ -3,7 +3,7 @@
 from argparse import Namespace
 from pathlib import Path
 
-from longsumbench.cli.parser import RESULTS_DIR, RUN, Argument, Command, output_folder, results_of
+from longsumbench.cli.parser import RESULTS_DIR, RUN, Argument, Command, open_results, output_folder
 from longsumbench.errors import DataError
 from longsumbench.formatting import format_count, plain_table, print_text
 
@@ -75,7 +75,7 @@ def _execute_verify(options: Namespace) -> None:
             folders |= dict.fromkeys(finished_folders(path))
             check_indexes(path)
         else:
-            folders[results_of(options).find(name)] = None
+            folders[open_results(options).find(name)] = None
     rows, num_failed = [], 0
     for folder, problems in verify_runs([*folders], options.dataset_path):
         *_, dataset, model, run_id = folder.absolute().parts
@@ -132,7 +132,7 @@ def _execute_export(options: Namespace) -> None:
     from longsumbench.exchange.export import export_runs
 
     # Each format has its own folder: files of two formats may have the same names.
-    results = results_of(options)
+    results = open_results(options)
     folder = output_folder(options.output, results.root / "export" / options.format)
     print_text(*export_runs(results, options.runs, options.format, folder))
 
@@ -148,7 +148,7 @@ _PUSH_ARGUMENTS = (
 def _execute_push(options: Namespace) -> None:
     from longsumbench.exchange.push import push_run
 
-    print_text(push_run(results_of(options), options.run, options.repository, options.private))
+    print_text(push_run(open_results(options), options.run, options.repository, options.private))
 
 
 _EXPORT, _PUSH = "write runs and tables for other tools", "upload a trained system to the hub"

@@ -9,8 +9,8 @@ from longsumbench.cli.parser import (
     RUN,
     Argument,
     Command,
+    open_results,
     output_folder,
-    results_of,
     split_names,
 )
 from longsumbench.formatting import escape_line, print_text
@@ -58,7 +58,9 @@ def _execute_compare(options: Namespace) -> None:
         all_pairs=options.all_pairs,
         measures=split_names(options.measures),
     )
-    folder = output_folder(options.output, comparison_folder(results_of(options), comparison.runs))
+    folder = output_folder(
+        options.output, comparison_folder(open_results(options), comparison.runs)
+    )
     files = write_comparison(comparison, folder)
     print_text(comparison.render(), "", *files)
 
@@ -113,7 +115,7 @@ def _execute_inspect(options: Namespace) -> None:
         inspect(options.run, example, options.results_dir) for example in options.examples
     ]
     folder = output_folder(
-        options.output, inspection_folder(results_of(options), inspections[0].record)
+        options.output, inspection_folder(open_results(options), inspections[0].record)
     )
     # Pages link to each other, so all are read before the first is written.
     for inspection in inspections:
@@ -158,7 +160,7 @@ def _execute_runs(options: Namespace) -> None:
     from longsumbench.runs.results import pack_runs
 
     is_empty = True
-    for line in pack_runs(results_of(options)):
+    for line in pack_runs(open_results(options)):
         print_text(line)
         is_empty = False
     if is_empty:

@@ -9,8 +9,8 @@ from longsumbench.cli.parser import (
     RESULTS_DIR,
     Argument,
     Command,
+    open_results,
     output_file,
-    results_of,
     split_names,
 )
 from longsumbench.errors import DataError, UsageError
@@ -97,13 +97,13 @@ def _execute(options: Namespace) -> None:
     from longsumbench.leaderboards.comparability import ROUGE_PARTS
     from longsumbench.leaderboards.published import find_published
     from longsumbench.leaderboards.table import find_datasets, read_table
-    from longsumbench.views.columns import choose_columns, columns_of, list_columns
+    from longsumbench.views.columns import choose_columns, collect_columns, list_columns
     from longsumbench.views.leaderboard import TableView, update_table
 
     parts = {name.lower(): part for part, name in ROUGE_PARTS.items()}
     check_choice("--measure", options.measure, tuple(parts))
     part = parts[options.measure]
-    results = results_of(options)
+    results = open_results(options)
     if options.matrix is not None:
         print_text(*_matrix(options, results))
         return
@@ -113,7 +113,7 @@ def _execute(options: Namespace) -> None:
         records: list[RunRecord] = []
         for name in names:
             records += results.records(name)
-        all_columns = columns_of(records, part)
+        all_columns = collect_columns(records, part)
         if columns == ["help"]:
             print_text(list_columns(all_columns))
             return
@@ -153,7 +153,7 @@ def _print_table(options: Namespace, view: "TableView", num_tables: int) -> None
         print_text(view.render(), "")
         if table.part == "f":
             for file in view.picture_files():
-                print_text(results_of(options).root / "leaderboard" / file, "")
+                print_text(open_results(options).root / "leaderboard" / file, "")
 
 
 def _matrix(options: Namespace, results: "Results") -> list[object]:

@@ -4,7 +4,7 @@ import re
 from argparse import Namespace
 from pathlib import Path
 
-from longsumbench.cli.parser import RESULTS_DIR, Argument, Command, print_choices, results_of
+from longsumbench.cli.parser import RESULTS_DIR, Argument, Command, open_results, print_choices
 from longsumbench.errors import UsageError
 from longsumbench.formatting import plain_table, print_text
 
@@ -70,7 +70,7 @@ def _execute_list(options: Namespace) -> None:
         return
     settings = []
     for model in options.filters:
-        settings += catalogue.setting_rows(registry.config_of(model), "model.")
+        settings += catalogue.setting_rows(registry.load_config_class(model), "model.")
     settings += catalogue.all_setting_rows()
     print_text(plain_table(settings, ["setting", "default", "meaning"]))
 
@@ -87,7 +87,7 @@ def _render_runs(options: Namespace) -> str:
             )
     if "state" in filters:
         check_choice("state", filters["state"], STATES)
-    return render_runs(list_runs(results_of(options), **filters))
+    return render_runs(list_runs(open_results(options), **filters))
 
 
 list_command = Command(

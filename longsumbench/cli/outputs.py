@@ -8,9 +8,9 @@ from longsumbench.cli.parser import (
     RESULTS_DIR,
     Argument,
     Command,
+    open_results,
     output_file,
     output_folder,
-    results_of,
 )
 from longsumbench.errors import UsageError
 from longsumbench.files import writable_folder
@@ -60,7 +60,7 @@ def _execute_summarize(options: Namespace) -> None:
     from longsumbench.runs.summarize import summarize_files
     from longsumbench.runs.summarize_many import summarize_into
 
-    arguments = (options.system, options.inputs, results_of(options))
+    arguments = (options.system, options.inputs, open_results(options))
     if options.output is None:
         return summarize_files(*arguments, options.together, options.json, options.query)
     if options.together:
@@ -145,9 +145,9 @@ def _execute_score(options: Namespace) -> None:
             "give PREDICTIONS, and REFERENCES if in another file (see longsumbench score --help)"
         )
     from longsumbench.outputs.files import find_predictions
-    from longsumbench.outputs.score import rouge_of, score_files
+    from longsumbench.outputs.score import build_rouge, score_files
 
-    rouge = rouge_of(
+    rouge = build_rouge(
         mode=options.mode,
         stem=options.stem,
         tokenizer=options.tokenizer,
@@ -160,7 +160,7 @@ def _execute_score(options: Namespace) -> None:
     # Checked before texts are scored, which takes minutes
     table = output_file(options.per_example, "--per-example")
     references = Path(options.texts[1]).expanduser() if options.texts[1:] else None
-    predictions = find_predictions(options.texts[0], results_of(options))
+    predictions = find_predictions(options.texts[0], open_results(options))
     report = score_files(predictions, references, rouge, options.intersect)
     if table is not None:
         report.write_per_example(table)
@@ -215,7 +215,7 @@ def _execute_import(options: Namespace) -> None:
 
     with phase("loading the libraries"):
         from longsumbench.outputs.import_outputs import OutputsToImport, plan_import, run_import
-        from longsumbench.views.after_run import describe_runs
+        from longsumbench.views.run_summary_screen import describe_runs
 
     outputs = OutputsToImport(
         Path(options.outputs).expanduser(),
@@ -276,7 +276,7 @@ def _execute_agreement(options: Namespace) -> None:
     result = agreement(
         options.folder, options.overrides, where=options.where, leave_out=options.leave_out
     )
-    folder = output_folder(options.output, results_of(options).root / "agreement" / result.name)
+    folder = output_folder(options.output, open_results(options).root / "agreement" / result.name)
     print_text(result.render(), "", *write_agreement(result, folder))
 
 

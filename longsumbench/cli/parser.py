@@ -163,7 +163,7 @@ def split_names(text: str | None) -> list[str]:
     return [name.strip() for name in (text or "").split(",") if name.strip()]
 
 
-def results_of(options: argparse.Namespace) -> "Results":
+def open_results(options: argparse.Namespace) -> "Results":
     """Return the results in the folder of `--results-dir`."""
     from longsumbench.runs.results import Results
 

@@ -75,7 +75,7 @@ def _execute(options: Namespace) -> None:
         compares, check_access = _compares(options), not (options.show or options.estimate)
         with phase("loading the libraries"):
             if compares:
-                from longsumbench.analysis.first_comparison import plan_comparison, run_comparison
+                from longsumbench.analysis.quickstart import plan_comparison, run_comparison
 
                 launches = plan_comparison(options.overrides, options.command_line, check_access)
             else:
@@ -102,7 +102,7 @@ def _execute(options: Namespace) -> None:
             return
         # What makes tables is imported last: --show and --estimate do without.
         from longsumbench.sweeps.run import updating_tables
-        from longsumbench.views.after_run import describe_runs
+        from longsumbench.views.run_summary_screen import describe_runs
 
         with updating_tables(
             launch, lambda updated, runs: print_text(describe_runs(updated, runs))

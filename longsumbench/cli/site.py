@@ -4,7 +4,7 @@ import shlex
 from argparse import Namespace
 from pathlib import Path
 
-from longsumbench.cli.parser import RESULTS_DIR, Argument, Command, results_of
+from longsumbench.cli.parser import RESULTS_DIR, Argument, Command, open_results
 from longsumbench.formatting import print_text
 
 _HELP = """\
@@ -30,7 +30,7 @@ _ARGUMENTS = (
 def _execute(options: Namespace) -> None:
     from longsumbench.site.build import write_site
 
-    results = results_of(options)
+    results = open_results(options)
     folder = Path(options.output).expanduser() if options.output else results.root / "site"
     page = write_site(results, folder)
     serve = ["python", "-m", "http.server", "--directory", str(folder), "--bind", "127.0.0.1"]

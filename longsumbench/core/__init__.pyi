@@ -21,18 +21,18 @@ from .bounds import (
     VocabularySize as VocabularySize,
     WeightType as WeightType,
     Width as Width,
-    bounds_of as bounds_of,
     check_choice as check_choice,
     check_folder_name as check_folder_name,
     check_minimum as check_minimum,
     check_value as check_value,
+    collect_bounds as collect_bounds,
 )
 from .catalogue import dataset_files as dataset_files, read_dataset_file as read_dataset_file
 from .config import (
     SECTIONS as SECTIONS,
     RunConfig as RunConfig,
     build_settings as build_settings,
-    describe_card as describe_card,
+    describe_generation_defaults as describe_generation_defaults,
     resolve_config as resolve_config,
     settings_without_effect as settings_without_effect,
 )
@@ -42,10 +42,10 @@ from .corpus import (
     Entry as Entry,
     FromRow as FromRow,
     Hub as Hub,
+    PartialExample as PartialExample,
     Read as Read,
     Row as Row,
     Source as Source,
-    Thinned as Thinned,
 )
 from .documents import (
     Cut as Cut,
@@ -71,8 +71,8 @@ from .language_model import (
 from .metric import (
     Metric as Metric,
     Scored as Scored,
+    SentenceScore as SentenceScore,
     SentenceScores as SentenceScores,
-    SentenceVerdict as SentenceVerdict,
 )
 from .ranker import (
     RANKABLE_UNITS as RANKABLE_UNITS,
@@ -97,15 +97,15 @@ from .run_settings import (
     DatasetSettings as DatasetSettings,
     Decoding as Decoding,
     RankerName as RankerName,
-    Recipe as Recipe,
     Scoring as Scoring,
     SummaryWords as SummaryWords,
+    TrainConfig as TrainConfig,
 )
 from .settings import (
     SAME_SYSTEM as SAME_SYSTEM,
     Decides as Decides,
     Settings as Settings,
-    defaults_of as defaults_of,
+    collect_defaults as collect_defaults,
     names_deciding as names_deciding,
     outcome_settings as outcome_settings,
     setting as setting,

@@ -185,7 +185,7 @@ def check_value(key: str, value: object, bound: Bound | None) -> None:
 
 
 @lru_cache
-def bounds_of(schema: type) -> dict[str, Bound | None]:
+def collect_bounds(schema: type) -> dict[str, Bound | None]:
     """Return field → bound; None for a field without one."""
     hints = get_type_hints(schema, include_extras=True)
     return {item.name: _bound_in(hints[item.name]) for item in fields(schema)}

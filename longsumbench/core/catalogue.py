@@ -79,7 +79,7 @@ def about(table: registry.Registry, name: str) -> str:
     """
     try:
         target = (
-            registry.config_of(name)
+            registry.load_config_class(name)
             if table is registry.systems and name in table.shipped()
             else table.load(name)
         )

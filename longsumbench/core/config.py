@@ -14,9 +14,17 @@ from typing import Annotated, Any, get_args, get_type_hints
 from omegaconf import DictConfig, OmegaConf
 from omegaconf.errors import OmegaConfBaseException
 
-from longsumbench.core.bounds import Between, Device, Seed, Text, bounds_of, check_value, shorten
-from longsumbench.core.run_settings import DatasetSettings, Decoding, Recipe, Scoring
-from longsumbench.core.settings import defaults_of, setting
+from longsumbench.core.bounds import (
+    Between,
+    Device,
+    Seed,
+    Text,
+    check_value,
+    collect_bounds,
+    shorten,
+)
+from longsumbench.core.run_settings import DatasetSettings, Decoding, Scoring, TrainConfig
+from longsumbench.core.settings import collect_defaults, setting
 from longsumbench.core.system_config import SystemConfig
 from longsumbench.errors import UsageError, did_you_mean
 
@@ -37,7 +45,7 @@ class RunConfig:
     # OmegaConf checks the other fields; the sections are checked one by one.
     model: SystemConfig = field(metadata={"omegaconf_ignore": True})
     dataset: DatasetSettings = field(default_factory=DatasetSettings)
-    train: Recipe = field(default_factory=Recipe)
+    train: TrainConfig = field(default_factory=TrainConfig)
     decode: Decoding = field(default_factory=Decoding)
     score: Scoring = field(default_factory=Scoring)
     name: Text | None = setting(
@@ -60,7 +68,7 @@ class RunConfig:
     )
 
 
-SECTIONS = {"dataset": DatasetSettings, "train": Recipe, "decode": Decoding, "score": Scoring}
+SECTIONS = {"dataset": DatasetSettings, "train": TrainConfig, "decode": Decoding, "score": Scoring}
 
 
 def resolve_config(composed: DictConfig, model_config: type) -> RunConfig:
@@ -114,7 +122,7 @@ def _card_decoding(model: SystemConfig) -> dict[str, Any]:
     return decoding
 
 
-def describe_card(config: RunConfig, overrides: Collection[str]) -> str:
+def describe_generation_defaults(config: RunConfig, overrides: Collection[str]) -> str:
     """Return a warning if a checkpoint's card lacks settings or has longer outputs than the system; else an empty text.
 
     `overrides` are the names of the settings of `decode` that YAML files or the command line set.
@@ -174,8 +182,8 @@ def _checked_before(schema: type, prefix: str, groups: frozenset[str]) -> dict[s
 def _check_values(
     schema: type, values: Mapping[str, Any], prefix: str, groups: Mapping[str, Any]
 ) -> dict[str, Any]:
-    hints, bounds = get_type_hints(schema), bounds_of(schema)
-    defaults = defaults_of(schema)
+    hints, bounds = get_type_hints(schema), collect_bounds(schema)
+    defaults = collect_defaults(schema)
     types = {item.name: hints[item.name] for item in fields(schema) if item.name not in groups}
     for key in values:
         if key not in types:

@@ -11,7 +11,7 @@ from longsumbench.core.run_settings import DatasetSettings
 Row = Mapping[str, Any]
 
 
-class Thinned(NamedTuple):
+class PartialExample(NamedTuple):
     """An example from whose text something was removed on purpose.
 
     Attributes:
@@ -24,7 +24,7 @@ class Thinned(NamedTuple):
 
 
 # What a row becomes.
-Read = Example | Thinned | tuple[Example | Thinned, ...]
+Read = Example | PartialExample | tuple[Example | PartialExample, ...]
 
 
 class Entry(NamedTuple):

@@ -59,7 +59,7 @@ class Answer:
 class LanguageModel(Protocol):
     """A language model that answers requests. Opening one is cheap: weights are loaded at the first answer.
 
-    An engine is opened with the settings of `model=prompt` (`registry.config_of("prompt")`).
+    An engine is opened with the settings of `model=prompt` (`registry.load_config_class("prompt")`).
     """
 
     @property

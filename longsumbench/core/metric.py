@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     import pandas as pd
 
 
-class SentenceVerdict(NamedTuple):
+class SentenceScore(NamedTuple):
     """A metric's score of one sentence.
 
     Attributes:
@@ -27,7 +27,7 @@ class SentenceVerdict(NamedTuple):
     key_point: str | None = None
 
 
-SentenceScores: TypeAlias = Mapping[str, Mapping[str, Sequence[SentenceVerdict]]]  # metric → id → …
+SentenceScores: TypeAlias = Mapping[str, Mapping[str, Sequence[SentenceScore]]]  # metric → id → …
 
 
 class Metric(ABC):
@@ -63,9 +63,9 @@ class Metric(ABC):
         An empty prediction scores 0 in all columns that apply.
         """
 
-    def judge_sentences(
+    def score_sentences(
         self, prediction: str, example: Example
-    ) -> tuple[dict[str, float], Sequence[SentenceVerdict]]:
+    ) -> tuple[dict[str, float], Sequence[SentenceScore]]:
         """Score one prediction, and each of its sentences, and each key point; most score the whole only."""
         return self.score(prediction, example), ()
 

@@ -20,7 +20,7 @@ from importlib.util import find_spec
 from types import MappingProxyType
 from typing import Any, NamedTuple
 
-from longsumbench.core.settings import Settings, defaults_of
+from longsumbench.core.settings import Settings, collect_defaults
 from longsumbench.errors import BrokenPlugin, UnknownName
 
 REGISTRIES: list["Registry"] = []  # of the modules that are imported
@@ -220,7 +220,7 @@ config_folders = Registry("folder of settings", "longsumbench.conf")
 functions = Registry("function", "longsumbench.functions")
 
 
-def config_of(model: str) -> Any:
+def load_config_class(model: str) -> Any:
     """Return a system's `Config`.
 
     For a system of the suite, this is the dataclass in its package's module `config` whose field `name` is `model`. So its
@@ -234,7 +234,7 @@ def config_of(model: str) -> Any:
     module = shipped.get(model, "").partition(":")[0].rpartition(".")[0] + ".config"
     if model in shipped and find_spec(module):
         for value in vars(import_module(module)).values():
-            if is_dataclass(value) and defaults_of(value).get("name") == model:
+            if is_dataclass(value) and collect_defaults(value).get("name") == model:
                 return value
     config = getattr(systems.load(model), "Config", None)
     # Of all classes, `SystemConfig` alone inherits `Settings`; its module imports this one.

@@ -9,7 +9,7 @@ from longsumbench.core.config import RunConfig, settings_without_effect
 from longsumbench.core.ranker import learned_ranker, ranker_version
 from longsumbench.core.settings import Settings, settings_deciding
 from longsumbench.core.system_config import SystemConfig, deciding_parts
-from longsumbench.core.versions import DECODING_VERSION, READING_VERSION, SCORING_VERSION
+from longsumbench.core.versions import DECODING_VERSION, LOADING_VERSION, SCORING_VERSION
 from longsumbench.files import digest
 
 _HASH = 16  # hexadecimal digits
@@ -113,7 +113,7 @@ def _deciding_summaries(settings: Settings) -> dict[str, Any]:
 def current_versions(model: SystemConfig, metrics: Collection[str]) -> dict[str, int]:
     """Return the versions of the code that decide the outcome of a run; `metrics` are those of the dataset."""
     versions = {
-        "reading": READING_VERSION,
+        "reading": LOADING_VERSION,
         "scoring": SCORING_VERSION,
         "system": model.version,
     }

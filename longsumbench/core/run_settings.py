@@ -146,7 +146,7 @@ class DatasetSettings:
 
 
 @dataclass
-class Recipe:
+class TrainConfig:
     """How a system is trained. Defaults are those of SEAL §5, as far as it states them."""
 
     optimizer: Optimizer = setting(
@@ -330,7 +330,7 @@ class Decoding:
         )
         return of_beams | ({"coverage_penalty"} if self.coverage == "none" else set())
 
-    def seed_of(self, example_id: str) -> int:
+    def derive_seed(self, example_id: str) -> int:
         """Return the seed under which an example's summary is sampled; it depends on `seed` and the id alone."""
         return int(digest([self.seed, example_id])[:8], 16)
 

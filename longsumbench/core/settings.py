@@ -97,7 +97,7 @@ def names_deciding(settings: Settings | type[Settings], *outcomes: Decides) -> f
     )
 
 
-def defaults_of(settings: Settings | type[Settings]) -> dict[str, Any]:
+def collect_defaults(settings: Settings | type[Settings]) -> dict[str, Any]:
     """Return name → default of the settings that have one."""
     built = {
         item.name: item.default_factory()
@@ -114,7 +114,7 @@ def settings_deciding(settings: Settings, *outcomes: Decides) -> dict[str, Any]:
 
     A setting that is added later changes no id that is made of these values. The name of a system is always there.
     """
-    names, defaults = names_deciding(settings, *outcomes), defaults_of(settings)
+    names, defaults = names_deciding(settings, *outcomes), collect_defaults(settings)
     return {
         name: value
         for name, value in asdict(settings).items()

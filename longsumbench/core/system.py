@@ -13,8 +13,8 @@ from longsumbench.cache.artifacts import ArtifactCache
 from longsumbench.core import registry
 from longsumbench.core.config import build_settings
 from longsumbench.core.documents import Example, Truncation
-from longsumbench.core.run_settings import Decoding, Recipe, Scoring
-from longsumbench.core.settings import defaults_of
+from longsumbench.core.run_settings import Decoding, Scoring, TrainConfig
+from longsumbench.core.settings import collect_defaults
 from longsumbench.core.system_config import SystemConfig
 from longsumbench.errors import DataError, UsageError
 from longsumbench.files import BadFile, as_type, read_json
@@ -193,7 +193,7 @@ class FitContext:
 
     train: Split | None
     validation: Split | None
-    recipe: Recipe
+    recipe: TrainConfig
     stages: ArtifactCache
     scoring: Scoring = field(default_factory=Scoring)
     open_run: Callable[[str], "System"] = _no_runs
@@ -343,7 +343,7 @@ def read_checkpoint(folder: Path, config: type[SystemConfig]) -> SavedSystem:
         DataError: the file is damaged.
     """
     content = read_saved(folder)
-    system, expected = content["system"], defaults_of(config)["name"]
+    system, expected = content["system"], collect_defaults(config)["name"]
     if system != expected:
         raise UsageError(
             f"{folder} is a checkpoint of '{system}', not of '{expected}': choose model={system}"

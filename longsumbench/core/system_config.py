@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import Any, ClassVar
 
 from longsumbench.core import registry
-from longsumbench.core.run_settings import Decoding, Recipe
+from longsumbench.core.run_settings import Decoding, TrainConfig
 from longsumbench.core.settings import Settings, outcome_settings
 from longsumbench.errors import UsageError
 
@@ -114,7 +114,7 @@ class SystemConfig(Settings):
             UsageError: there is no such run, or its system cannot be used.
         """
 
-    def without_effect(self, train: Recipe, decode: Decoding) -> set[str]:
+    def without_effect(self, train: TrainConfig, decode: Decoding) -> set[str]:
         """Return the names of the settings that change nothing, given the others."""
         return set()
 
@@ -133,7 +133,7 @@ class SystemConfig(Settings):
         return source, target
 
 
-def deciding_parts(model: SystemConfig, train: Recipe, decode: Decoding) -> frozenset[str]:
+def deciding_parts(model: SystemConfig, train: TrainConfig, decode: Decoding) -> frozenset[str]:
     """Return the parts of the configuration that decide a run's outcome, as in `SystemConfig.decided_by`.
 
     A checkpoint that is used as it is does not depend on the training, and no search without samples on the seed.
@@ -150,7 +150,7 @@ def sees_reference(model: SystemConfig, decode: Decoding) -> bool:
     return model.capabilities.oracle or (extracts and decode.extract_length == "reference")
 
 
-def check_trained_part(model: SystemConfig, recipe: Recipe, decode: Decoding) -> None:
+def check_trained_part(model: SystemConfig, recipe: TrainConfig, decode: Decoding) -> None:
     """Check that the part of the network that `train.only` names can be trained alone, and is enough to summarize.
 
     Raises:
@@ -200,7 +200,9 @@ def check_search(model: SystemConfig, decode: Decoding) -> None:
         )
     if decode.mode == "extract" and not capabilities.extracts:
         names = registry.systems.shipped()
-        extracting = [name for name in names if registry.config_of(name)().capabilities.extracts]
+        extracting = [
+            name for name in names if registry.load_config_class(name)().capabilities.extracts
+        ]
         advice = f"choose decode.mode=write, or another model ({', '.join(extracting)})"
         raise UsageError(
             f"decode.mode=extract: {subject} scores no sentences of the source: {advice}"

@@ -4,7 +4,7 @@ Raise one if the same settings and texts give another outcome. CONTRIBUTING.md s
 """
 
 # Texts on disk, sentences, queries, units, tokenizers, orders, proxy labels, rows of rankers, generated texts, analyses.
-READING_VERSION = 1
+LOADING_VERSION = 1
 # Training and writing.
 DECODING_VERSION = 1
 # ROUGE, also for the sentences that it compares; part of its signature.

@@ -34,13 +34,13 @@ from longsumbench.core import (
     Corpus,
     Document,
     Example,
+    PartialExample,
     Read,
     Section,
     Sentences,
-    Thinned,
 )
-from longsumbench.corpora.reading.clones import distinct_grams
-from longsumbench.corpora.reading.text_files import lines_of
+from longsumbench.corpora.loading.clones import distinct_grams
+from longsumbench.corpora.loading.text_files import lines_of
 from longsumbench.errors import DataError, EnvironmentProblem
 from longsumbench.files import BadFile, parse_json, read_json
 from longsumbench.sentences import split_sentences
@@ -115,7 +115,7 @@ class Annotations:
 _ToExamples = Callable[[Annotations, PaperText], Read]
 
 
-def abstract_example(annotations: Annotations, paper: PaperText) -> Thinned:
+def abstract_example(annotations: Annotations, paper: PaperText) -> PartialExample:
     """Return the Example whose reference is the abstract."""
     prose = _prose(paper.body_text)
     abstract = distinct_grams([paragraph.text for paragraph in paper.abstract], 8)
@@ -139,10 +139,10 @@ def abstract_example(annotations: Annotations, paper: PaperText) -> Thinned:
         REPEATED: len(prose) - len(body),
         LOST: len(highlighted) - len(highlights),
     }
-    return Thinned(example, left_out)
+    return PartialExample(example, left_out)
 
 
-def aspect_examples(annotations: Annotations, paper: PaperText) -> tuple[Thinned, ...]:
+def aspect_examples(annotations: Annotations, paper: PaperText) -> tuple[PartialExample, ...]:
     """Return an Example for each aspect; its id joins paper and aspect."""
     prose = _prose(paper.body_text)
     source = _document((*paper.abstract, *prose))
@@ -157,7 +157,7 @@ def aspect_examples(annotations: Annotations, paper: PaperText) -> tuple[Thinned
             references=(split_sentences(annotations.summary[aspect]),),
             highlights=find_tokenized(source, highlighted),
         )
-        examples.append(Thinned(example, {NOT_PROSE: len(paper.body_text) - len(prose)}))
+        examples.append(PartialExample(example, {NOT_PROSE: len(paper.body_text) - len(prose)}))
     return tuple(examples)
 
 

@@ -20,7 +20,7 @@ from functools import partial
 from pathlib import Path
 
 from longsumbench.core import Corpus, Entry, Example, Hub, Row, Source
-from longsumbench.corpora.reading import fields, files, text_files
+from longsumbench.corpora.loading import fields, files, text_files
 from longsumbench.errors import DataError
 
 _LISTS = {"all_train.txt": "train", "all_val.txt": "validation", "all_test.txt": "test"}
@@ -118,7 +118,7 @@ def _story_entries(
 
 
 def _read_story(path: Path, address: str) -> Example:
-    return from_story(text_files.text_of_file(path), path.name.removesuffix(_STORY), address)
+    return from_story(text_files.read_text_file(path), path.name.removesuffix(_STORY), address)
 
 
 CORPUS = Corpus(

@@ -5,7 +5,7 @@ abstract, not the digest in plain language.
 """
 
 from longsumbench.core import Corpus
-from longsumbench.corpora.formats.scientific_papers import paper_of_release_row
+from longsumbench.corpora.formats.scientific_papers import read_release_paper
 
 CORPUS = Corpus(
     name="elife",
@@ -13,5 +13,5 @@ CORPUS = Corpus(
     "PubMed release.",
     licence="CC BY or CC0, as each article states",
     homepage="https://github.com/elifesciences/elife-articles",
-    from_file_row=paper_of_release_row,
+    from_file_row=read_release_paper,
 )

@@ -11,7 +11,7 @@ so the scores of the two domains can be separated. Grades are ignored: they are 
 """
 
 from longsumbench.core import Corpus, Example, Row
-from longsumbench.corpora.reading.fields import (
+from longsumbench.corpora.loading.fields import (
     id_in,
     references_in,
     text_document,

@@ -34,14 +34,14 @@ from longsumbench.core import (
     Entry,
     Example,
     Hub,
+    PartialExample,
     Read,
     Row,
     Section,
     Sentences,
     Source,
-    Thinned,
 )
-from longsumbench.corpora.reading import fields, files, text_files
+from longsumbench.corpora.loading import fields, files, text_files
 from longsumbench.errors import DataError
 
 _AGENCIES = ("crs", "gao")
@@ -63,7 +63,7 @@ def gov_report_hub_example(row: Row) -> Example:
     return _report_example(row, report, summary)
 
 
-def gov_report_example(row: Row) -> Example | Thinned:
+def gov_report_example(row: Row) -> Example | PartialExample:
     """Turn one report of the release, or one row of the hub's copy, into an Example."""
     if isinstance(row.get("report"), str):
         return gov_report_hub_example(row)
@@ -90,12 +90,14 @@ def _from_crs(row: Row) -> Example:
     return _report_example(row, _report_document(parts), fields.listed_paragraphs(row, "summary"))
 
 
-def _from_gao(row: Row) -> Thinned:
+def _from_gao(row: Row) -> PartialExample:
     report, letter = _without(_LETTER, _report_parts(row, "report", skip=_LETTER))
     parts, recommended = _without(_RECOMMENDATIONS, _report_parts(row, "highlight"))
     document = _report_document(report, fields.optional_in(row, "url"))
     example = _report_example(row, document, chain.from_iterable(part.paragraphs for part in parts))
-    return Thinned(example, {_LEFT_OUT[_LETTER]: letter, _LEFT_OUT[_RECOMMENDATIONS]: recommended})
+    return PartialExample(
+        example, {_LEFT_OUT[_LETTER]: letter, _LEFT_OUT[_RECOMMENDATIONS]: recommended}
+    )
 
 
 def _report_parts(row: Row, field: str, skip: str | None = None) -> list[_Part]:

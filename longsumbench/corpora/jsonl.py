@@ -8,7 +8,7 @@ Blank lines separate the paragraphs of plain text. Other fields are ignored.
 """
 
 from longsumbench.core import Corpus, Document, Example, Row, Sentences
-from longsumbench.corpora.reading import fields
+from longsumbench.corpora.loading import fields
 from longsumbench.sentences import split_sentences
 
 

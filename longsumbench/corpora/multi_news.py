@@ -19,8 +19,8 @@ from itertools import chain, zip_longest
 from pathlib import Path
 
 from longsumbench.core import Corpus, Entry, Example, Hub, Row, Source
-from longsumbench.corpora.reading import files, text_files
-from longsumbench.corpora.reading.fields import (
+from longsumbench.corpora.loading import files, text_files
+from longsumbench.corpora.loading.fields import (
     LEAVE_OUT,
     BadRow,
     id_in,

@@ -11,7 +11,7 @@ stories appear two or three times, each time with another writer's summary.
 """
 
 from longsumbench.core import Corpus, Example, Row
-from longsumbench.corpora.reading.fields import id_in, text_document, words_in
+from longsumbench.corpora.loading.fields import id_in, text_document, words_in
 from longsumbench.sentences import split_summary
 
 

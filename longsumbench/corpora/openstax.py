@@ -11,27 +11,27 @@ the section below it. A heading without text is left out and counted. The refere
 
 from itertools import chain
 
-from longsumbench.core import Corpus, Document, Example, Row, Section, Sentences, Thinned
-from longsumbench.corpora.reading.fields import BadRow, id_in, objects_in, texts_in, words_in
+from longsumbench.core import Corpus, Document, Example, PartialExample, Row, Section, Sentences
+from longsumbench.corpora.loading.fields import BadRow, id_in, objects_in, texts_in, words_in
 from longsumbench.sentences import split_sentences
 
 MODULE_HEADING = "# "
 BARE = "headings without text"  # its name in the record
 
 
-def openstax_example(row: Row) -> Thinned:
+def openstax_example(row: Row) -> PartialExample:
     """Turn one chapter into an Example."""
     modules = objects_in(row, "modules")
-    pairs = [document_of(module, words_in(module, "title")) for module in modules]
+    pairs = [read_module(module, words_in(module, "title")) for module in modules]
     documents = tuple(document for document, _ in pairs if document.sections)
     if not documents:
         raise BadRow("the field 'modules' has no module with text")
-    reference = tuple(chain.from_iterable(map(summary_of, modules)))
+    reference = tuple(chain.from_iterable(map(read_module_summary, modules)))
     example = Example(id_in(row, "id"), words_in(row, "chapter"), None, documents, (reference,))
-    return Thinned(example, {BARE: sum(bare for _, bare in pairs)})
+    return PartialExample(example, {BARE: sum(bare for _, bare in pairs)})
 
 
-def document_of(module: Row, source: str) -> tuple[Document, int]:
+def read_module(module: Row, source: str) -> tuple[Document, int]:
     """Return a module as a document, and the number of its headings without text.
 
     Raises:
@@ -47,7 +47,7 @@ def document_of(module: Row, source: str) -> tuple[Document, int]:
     return Document(source, sections), sum(not paragraphs for _, paragraphs in headed[1:])
 
 
-def summary_of(module: Row) -> Sentences:
+def read_module_summary(module: Row) -> Sentences:
     """Return a module's summary: the sentences of all its paragraphs.
 
     Raises:

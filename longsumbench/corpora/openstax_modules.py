@@ -5,12 +5,12 @@ example's id joins the ids of chapter and module. This is a separate dataset bec
 as long as those of `openstax`.
 """
 
-from longsumbench.core import Corpus, Example, Row, Thinned
-from longsumbench.corpora.openstax import BARE, document_of, summary_of
-from longsumbench.corpora.reading.fields import BadRow, id_in, objects_in, words_in
+from longsumbench.core import Corpus, Example, PartialExample, Row
+from longsumbench.corpora.loading.fields import BadRow, id_in, objects_in, words_in
+from longsumbench.corpora.openstax import BARE, read_module, read_module_summary
 
 
-def openstax_modules_example(row: Row) -> tuple[Thinned, ...]:
+def openstax_modules_example(row: Row) -> tuple[PartialExample, ...]:
     """Turn one chapter into Examples, one per module."""
     modules = objects_in(row, "modules")
     if not modules:
@@ -18,10 +18,10 @@ def openstax_modules_example(row: Row) -> tuple[Thinned, ...]:
     chapter, name = id_in(row, "id"), words_in(row, "chapter")
     examples = []
     for module in modules:
-        document, bare = document_of(module, name)
+        document, bare = read_module(module, name)
         identity, title = f"{chapter}/{id_in(module, 'module_id')}", words_in(module, "title")
-        example = Example(identity, title, None, (document,), (summary_of(module),))
-        examples.append(Thinned(example, {BARE: bare}))
+        example = Example(identity, title, None, (document,), (read_module_summary(module),))
+        examples.append(PartialExample(example, {BARE: bare}))
     return tuple(examples)
 
 

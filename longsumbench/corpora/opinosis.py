@@ -11,7 +11,7 @@ have one summary twice, and two topics have all of theirs twice. There is only a
 """
 
 from longsumbench.core import Corpus, Example, Row
-from longsumbench.corpora.reading import fields
+from longsumbench.corpora.loading import fields
 
 
 def opinosis_example(row: Row) -> Example:

@@ -22,25 +22,25 @@ from markdown_it.token import Token
 
 from longsumbench.core import Document, Example, Section, Sentences
 from longsumbench.corpora import jsonl
-from longsumbench.corpora.reading.fields import BadRow, bad_rows_at, text_document
-from longsumbench.corpora.reading.row_files import (
+from longsumbench.corpora.loading.fields import BadRow, bad_rows_at, text_document
+from longsumbench.corpora.loading.row_files import (
     ROW_ENDINGS,
     FileRow,
     describe_file,
-    is_of_rows,
+    holds_rows,
     read_file,
     texts_in_folder,
 )
-from longsumbench.corpora.reading.text_files import (
+from longsumbench.corpora.loading.text_files import (
     decoded,
+    describe_unread_file,
     describe_unread_files,
-    kind_of_unread,
-    parts_of,
+    list_shards,
+    read_text_file,
     refuse_half_characters,
-    text_of_file,
     visible_files,
 )
-from longsumbench.corpora.reading.usual_keys import OWN_FIELDS, rename_keys
+from longsumbench.corpora.loading.usual_keys import OWN_FIELDS, rename_keys
 from longsumbench.errors import DataError, UsageError
 from longsumbench.formatting import format_count
 from longsumbench.sentences import split_sentences
@@ -102,7 +102,7 @@ def list_files(paths: Sequence[str]) -> list[str]:
             )
     files: list[str] = []
     for path in paths:
-        files += _files_in(path) if Path(path).is_dir() else map(str, parts_of(Path(path)))
+        files += _files_in(path) if Path(path).is_dir() else map(str, list_shards(Path(path)))
     return files
 
 
@@ -113,7 +113,7 @@ def _files_in(folder: str) -> list[str]:
         if _has_known_ending(f"{file}"):
             files.append(f"{file}")
         else:
-            unread[kind_of_unread(file)].append(file.name)
+            unread[describe_unread_file(file)].append(file.name)
     if not files:
         raise DataError(f"no file in this folder ends in {_KNOWN}", folder)
     for line in describe_unread_files(unread):
@@ -126,7 +126,7 @@ def _files_in(folder: str) -> list[str]:
 
 
 def _has_known_ending(file: str) -> bool:
-    return not Path(file).suffix or file.lower().endswith((".txt", *_MARKDOWN)) or is_of_rows(file)
+    return not Path(file).suffix or file.lower().endswith((".txt", *_MARKDOWN)) or holds_rows(file)
 
 
 def is_text(word: str) -> bool:
@@ -151,7 +151,7 @@ def input_jobs(files: Iterable[str]) -> Iterator[InputJob]:
         DataError: a file of rows cannot be read. Errors of single texts are raised by the jobs.
     """
     for file in files:
-        if not is_of_rows(file):
+        if not holds_rows(file):
             yield InputJob(file, partial(_file_input, file))
             continue
         if note := describe_file(Path(file), _ROW_FIELDS):
@@ -237,7 +237,9 @@ def _text_in(file: str) -> str:
     from_input = file == _STANDARD_INPUT
     try:
         text = (
-            decoded(sys.stdin.buffer.read(), "the text") if from_input else text_of_file(Path(file))
+            decoded(sys.stdin.buffer.read(), "the text")
+            if from_input
+            else read_text_file(Path(file))
         )
     except BadRow as problem:
         raise DataError(f"{problem}, or extract its text first", _display_name(file)) from problem

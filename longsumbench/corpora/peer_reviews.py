@@ -12,7 +12,7 @@ paper. Grades, confidences and the decision are ignored: they are not text, and 
 import re
 
 from longsumbench.core import Corpus, Document, Example, Row, Section
-from longsumbench.corpora.reading.fields import (
+from longsumbench.corpora.loading.fields import (
     BadRow,
     any_text_in,
     id_in,

@@ -7,12 +7,12 @@ field `url`), because several licences require it. The texts have no abstracts, 
 from dataclasses import replace
 
 from longsumbench.core import Corpus, Example, Row
-from longsumbench.corpora.formats.scientific_papers import paper_of_release_row
-from longsumbench.corpora.reading.fields import any_text_in
+from longsumbench.corpora.formats.scientific_papers import read_release_paper
+from longsumbench.corpora.loading.fields import any_text_in
 
 
 def _proposal_example(row: Row) -> Example:
-    example, address = paper_of_release_row(row), any_text_in(row, "url") or None
+    example, address = read_release_paper(row), any_text_in(row, "url") or None
     (document,) = example.documents
     return replace(example, documents=(replace(document, source=address),))
 

@@ -4,7 +4,7 @@ The hub's copy has no section names. The files of the release, read with `datase
 """
 
 from longsumbench.core import Corpus, Hub
-from longsumbench.corpora.formats.scientific_papers import paper_of_hub_row, paper_of_release_row
+from longsumbench.corpora.formats.scientific_papers import read_hub_paper, read_release_paper
 
 CORPUS = Corpus(
     name="pubmed",
@@ -14,6 +14,6 @@ CORPUS = Corpus(
     homepage="https://github.com/armancohan/long-summarization",
     published="2018-04",
     hub=Hub("ccdv/pubmed-summarization", config="section"),
-    from_hub_row=paper_of_hub_row,
-    from_file_row=paper_of_release_row,
+    from_hub_row=read_hub_paper,
+    from_file_row=read_release_paper,
 )

@@ -33,12 +33,12 @@ from longsumbench.core import (
     Document,
     Entry,
     Example,
+    PartialExample,
     Row,
     Section,
     Source,
-    Thinned,
 )
-from longsumbench.corpora.reading.fields import (
+from longsumbench.corpora.loading.fields import (
     BadRow,
     id_in,
     list_in,
@@ -46,8 +46,8 @@ from longsumbench.corpora.reading.fields import (
     text_in,
     words_in,
 )
-from longsumbench.corpora.reading.files import local_source, one_per_split
-from longsumbench.corpora.reading.text_files import row_in_file, visible_files
+from longsumbench.corpora.loading.files import local_source, one_per_split
+from longsumbench.corpora.loading.text_files import row_in_file, visible_files
 from longsumbench.sentences import split_sentences
 
 SOUND_MARKS = "marks of sounds and breaks"  # names in the record
@@ -56,7 +56,7 @@ _SOUND_MARK = re.compile(r" ?\{\s*(?:vocalsound|nonvocalsound|disfmarker|pause|g
 _TURN_INDEX = re.compile(r"[0-9]{1,9}")
 
 
-def qmsum_example(row: Row) -> tuple[Thinned, ...]:
+def qmsum_example(row: Row) -> tuple[PartialExample, ...]:
     """Turn one meeting into Examples, one per question. An id joins meeting, kind of question and its index."""
     meeting = id_in(row, "meeting_id")
     document, left_out = _meeting(row, meeting)
@@ -66,7 +66,7 @@ def qmsum_example(row: Row) -> tuple[Thinned, ...]:
             query, answer = words_in(item, "query"), split_sentences(text_in(item, "answer"))
             identity = f"{meeting}-{kind}-{place}"
             example = Example(identity, None, query, (document,), (answer,))
-            examples.append(Thinned(example, left_out))
+            examples.append(PartialExample(example, left_out))
     if not examples:
         raise BadRow("the meeting has no question", f"'{meeting}'")
     return tuple(examples)
@@ -94,7 +94,7 @@ def _meeting_entries(meetings: list[tuple[str, Path]], full: set[str]) -> Iterat
         yield Entry(split, partial(_read_meeting, file), file)
 
 
-def _read_meeting(file: Path) -> tuple[Thinned, ...]:
+def _read_meeting(file: Path) -> tuple[PartialExample, ...]:
     return qmsum_example({**row_in_file(file), "meeting_id": file.stem})
 
 

@@ -22,11 +22,11 @@ from operator import itemgetter
 from pathlib import Path
 from typing import Any
 
-from longsumbench.core import Corpus, Document, Entry, Example, Row, Section, Source, Thinned
-from longsumbench.corpora.reading import fields
-from longsumbench.corpora.reading.files import local_source
-from longsumbench.corpora.reading.row_files import EmptyFile, FileRow, is_of_rows, read_file
-from longsumbench.corpora.reading.text_files import kind_of_unread, visible_files
+from longsumbench.core import Corpus, Document, Entry, Example, PartialExample, Row, Section, Source
+from longsumbench.corpora.loading import fields
+from longsumbench.corpora.loading.files import local_source
+from longsumbench.corpora.loading.row_files import EmptyFile, FileRow, holds_rows, read_file
+from longsumbench.corpora.loading.text_files import describe_unread_file, visible_files
 from longsumbench.errors import DataError
 from longsumbench.sentences import split_summary
 
@@ -42,7 +42,7 @@ _BRANCHES = "turns of abandoned branches"
 _BLANK_LINE = re.compile(r"\n\s*\n")
 
 
-def session_example(rows: Iterable[FileRow], identity: str) -> Thinned:
+def session_example(rows: Iterable[FileRow], identity: str) -> PartialExample:
     """Turn the lines of a log, or one row that holds a session, into an Example.
 
     Raises:
@@ -82,7 +82,7 @@ def session_example(rows: Iterable[FileRow], identity: str) -> Thinned:
     if facts.get("id") is not None:
         identity = fields.id_in(facts, "id")
     document = Document(None, tuple(sections))
-    return Thinned(Example(identity, title, None, (document,), references), +left_out)
+    return PartialExample(Example(identity, title, None, (document,), references), +left_out)
 
 
 def _holds_session(row: Row) -> bool:
@@ -268,8 +268,8 @@ def _session_entries(path: Path, files: Iterable[Path], full: set[str]) -> Itera
     for file in files:
         if "test" in full:
             return
-        if path.is_dir() and not is_of_rows(file.name):
-            yield Entry("test", partial(refuse, kind_of_unread(file)), file)
+        if path.is_dir() and not holds_rows(file.name):
+            yield Entry("test", partial(refuse, describe_unread_file(file)), file)
             continue
         name = file.relative_to(root).as_posix().partition(".json")[0]
         log = []

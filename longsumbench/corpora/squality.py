@@ -11,7 +11,7 @@ paragraphs. The note by Project Gutenberg above it ("Produced by …") stays.
 """
 
 from longsumbench.core import Corpus, Example, Row
-from longsumbench.corpora.reading import fields
+from longsumbench.corpora.loading import fields
 
 
 def squality_example(row: Row) -> tuple[Example, ...]:

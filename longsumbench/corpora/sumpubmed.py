@@ -7,7 +7,7 @@ those published for PubMed.
 """
 
 from longsumbench.core import Corpus
-from longsumbench.corpora.formats.scientific_papers import paper_of_release_row
+from longsumbench.corpora.formats.scientific_papers import read_release_paper
 
 CORPUS = Corpus(
     name="sumpubmed",
@@ -16,5 +16,5 @@ CORPUS = Corpus(
     licence="MIT, non-commercial academic purposes; the articles: CC BY",
     homepage="https://github.com/vgupta123/sumpubmed",
     published="2021-08",
-    from_file_row=paper_of_release_row,
+    from_file_row=read_release_paper,
 )

@@ -10,7 +10,7 @@ article's address, as the licence requires.
 from itertools import chain
 
 from longsumbench.core import Corpus, Document, Example, Row
-from longsumbench.corpora.reading.fields import (
+from longsumbench.corpora.loading.fields import (
     BadRow,
     id_in,
     listed_paragraphs,

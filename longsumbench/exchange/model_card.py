@@ -10,7 +10,7 @@ from longsumbench.cache.hub import HUB_NAME
 from longsumbench.errors import EnvironmentProblem
 from longsumbench.formatting import escape_line, format_interval
 from longsumbench.leaderboards import comparability
-from longsumbench.leaderboards.significance import comparable_rows
+from longsumbench.leaderboards.significance import build_blocks
 from longsumbench.metrics.aggregate import Estimate
 from longsumbench.runs.record import RunRecord
 from longsumbench.views.leaderboard import leaderboard_block
@@ -75,7 +75,7 @@ def hub_files(record: RunRecord, repository: str) -> dict[str, str]:
         base_model=base if HUB_NAME.fullmatch(base) else None,
         datasets=[name] if texts else None,
     )
-    (rows,) = comparable_rows([record])
+    (rows,) = build_blocks([record])
     blocks = [leaderboard_block(rows, [rows]), ledger_block([record], {})]
     values: dict[str, Any] = {
         "record": record,

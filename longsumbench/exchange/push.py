@@ -14,7 +14,7 @@ from longsumbench.runs.checkpoints import recorded_decoding
 from longsumbench.runs.record import RunRecord
 from longsumbench.runs.results import Results
 from longsumbench.runs.run_names import describe_run, hide_folders
-from longsumbench.runs.summarize import find_system
+from longsumbench.runs.summarize import resolve_system
 
 # Endings of files; never pickles
 _UPLOADED = {".json", ".jinja", ".md", ".model", ".safetensors", ".spm", ".txt", ".yaml"}
@@ -45,7 +45,7 @@ def push_run(results: Results, run: str, repository: str, private: bool = False)
         raise UsageError(
             f"{describe_run(record)} has no weights to push: name a run that trained its system"
         )
-    saved_system, _ = find_system(str(folder), [], results, "none")
+    saved_system, _ = resolve_system(str(folder), [], results, "none")
     # Everything is checked before anything is created on the hub
     if get_token() is None:
         raise EnvironmentProblem(

@@ -24,17 +24,17 @@ from longsumbench.cache.artifacts import cache_folder, user_cache
 from longsumbench.core import (
     SECTIONS,
     FitReport,
-    Recipe,
     RunConfig,
     Split,
     Summary,
     System,
+    TrainConfig,
     build_settings,
     deciding_parts,
     registry,
     sees_reference,
 )
-from longsumbench.corpora.reading.load import Texts, load_texts
+from longsumbench.corpora.loading.load import Texts, load_texts
 from longsumbench.errors import DataError, SuiteError, suite_errors
 from longsumbench.files import BadFile, read_json, write_atomically
 from longsumbench.formatting import format_count
@@ -51,7 +51,7 @@ from longsumbench.outputs.import_outputs import (
 from longsumbench.rouge.scorer import ROUGE_TYPES
 from longsumbench.runs.compose import hydra_session
 from longsumbench.runs.overrides import add_config_file, as_hydra, read_config_file
-from longsumbench.runs.pipeline import key_of_run
+from longsumbench.runs.pipeline import build_run_key
 from longsumbench.runs.predictions import digest_texts, num_summarized, read_summaries
 from longsumbench.runs.record import (
     ImportedOutputs,
@@ -63,7 +63,7 @@ from longsumbench.runs.record import (
     recorded_facts,
     split_variant,
 )
-from longsumbench.runs.results import VERIFIED_FILE, Results, hash_scored_files, stage_of_run
+from longsumbench.runs.results import VERIFIED_FILE, Results, find_stage, hash_scored_files
 from longsumbench.runs.run_names import describe_run
 from longsumbench.runs.scoring import (
     copies_sources,
@@ -115,7 +115,7 @@ def _verify_run(
     hashes, record = hash_scored_files(folder), RunRecord.read(folder)
     files = chain.from_iterable(output_files(len(record.evaluation.checkpoints)))
     record.check_written(folder, [*files, "scores.csv", "config.yaml"])
-    config = _config_of(record, dataset_path)
+    config = _build_verified_config(record, dataset_path)
     if others := record.evaluation.measured_by.keys() - set(config.score.metrics):
         names = [name for name in record.evaluation.measured_by if name in others]
         problem = "not computed again, which needs a model or a plug-in"
@@ -140,13 +140,13 @@ def _verify_run(
     return problems
 
 
-def _config_of(record: RunRecord, dataset_path: str | None) -> RunConfig:
+def _build_verified_config(record: RunRecord, dataset_path: str | None) -> RunConfig:
     """Return the typed settings of a run, with the metrics that can be computed again."""
     values = asdict(record.config)
     name, schemas = values["model"].get("name", ""), dict(SECTIONS)
     settings = {**values, "model": ImportedConfig(name)}
     if name in registry.systems.targets():
-        schemas["model"] = registry.config_of(name)
+        schemas["model"] = registry.load_config_class(name)
     for section, schema in schemas.items():
         settings[section] = build_settings(schema, values[section], f"{section}.")
     config = RunConfig(**settings)
@@ -280,7 +280,7 @@ def _expected_record(
     changes["fit"] = _expected_fit(folder, record, config, texts)
     expected = replace(record, **changes)
     try:
-        key = key_of_run(config, texts, expected.outputs_digest if record.imported else "")
+        key = build_run_key(config, texts, expected.outputs_digest if record.imported else "")
         # Other code may have made it
         key = replace(key, versions=record.key.versions)
         variant = record.variant if is_import else _expected_variant(folder, record, config)
@@ -303,7 +303,7 @@ def _expected_fit(folder: Path, record: RunRecord, config: RunConfig, texts: Tex
     if not isinstance(model, NeuralConfig):
         return fit
     with suppress(FileNotFoundError, BadFile):
-        trained = read_json(stage_of_run(folder, "checkpoint") / "fit.json", FitReport)
+        trained = read_json(find_stage(folder, "checkpoint") / "fit.json", FitReport)
         # Another training of the same may have taken longer
         return replace(trained, seconds=fit.seconds)
     return _expected_training(fit, config.train, bool(texts.splits.get("validation")))
@@ -350,7 +350,7 @@ def _expected_variant(folder: Path, record: RunRecord, config: RunConfig) -> str
     return record.variant if has_files and is_part else variant
 
 
-def _expected_training(fit: FitReport, recipe: Recipe, validates: bool) -> FitReport:
+def _expected_training(fit: FitReport, recipe: TrainConfig, validates: bool) -> FitReport:
     """Return a report with what its recipe and its losses decide."""
     steps, ended_by = recipe.max_steps, "max_steps"
     if fit.ended_by in _EARLY_ENDS and vars(recipe)[fit.ended_by]:
@@ -421,11 +421,11 @@ def _find_copies(folder: Path, neighbours: Mapping[Path, RunRecord]) -> Iterator
         labels = f"of {describe_run(neighbour)}: one is a copy"
         if have_equal_outputs(record, replace(neighbour, evaluation=evaluation)):
             yield f"predictions.jsonl: {describe_run(record)} has the outputs {labels}"
-        elif record.fit.first_loss is not None and _losses_of(record) == _losses_of(neighbour):
+        elif record.fit.first_loss is not None and _list_losses(record) == _list_losses(neighbour):
             yield f"record.json: {describe_run(record)} has the losses {labels}"
 
 
-def _losses_of(record: RunRecord) -> tuple[Any, ...]:
+def _list_losses(record: RunRecord) -> tuple[Any, ...]:
     return record.fit.first_loss, record.fit.last_loss, record.fit.validation_losses
 
 

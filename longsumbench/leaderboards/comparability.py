@@ -24,7 +24,7 @@ SPLIT_ORDER = ("test", "validation", "train")  # of tables of equal size
 ROUGE_PARTS = {"f": "F1", "p": "precision", "r": "recall"}  # name in scores → name in tables
 
 
-def heading_of(name: str) -> str:
+def find_heading(name: str) -> str:
     """Return the heading of a number in tables, on one line."""
     return {**ROUGE_HEADINGS, **MEASURE_HEADINGS}.get(name, name).replace("\n", " ")
 
@@ -55,7 +55,7 @@ def numbers_shown(members: Sequence[RunRecord]) -> dict[str, str]:
     }
 
 
-def describe_difference(first: RunRecord, second: RunRecord) -> str:
+def describe_unlike_conditions(first: RunRecord, second: RunRecord) -> str:
     """Describe how the conditions of two runs differ; empty if they do not."""
     parts = []
     if first.key.split != second.key.split:

@@ -1,6 +1,6 @@
 """Curves of a sweep: the score of each system against one or two settings, with all other settings equal.
 
-    records --sweep_of--> SweepCurves: Groups of comparable runs, each with a Curve for every system
+    records --build_sweep--> SweepCurves: Groups of comparable runs, each with a Curve for every system
 
 Values with several seeds also use the per-example scores, if they exist. Values of settings are text as on the command
 line ("128", "null", "[1,2]"), or "" if a system does not have the setting.
@@ -14,10 +14,10 @@ from typing import Any
 
 from longsumbench.errors import UsageError, did_you_mean
 from longsumbench.leaderboards import comparability
-from longsumbench.leaderboards.learned import judge_learning
+from longsumbench.leaderboards.learned import gate_rows
 from longsumbench.leaderboards.seed_groups import (
+    ResultRow,
     ScoresOfRuns,
-    SeedGroup,
     average_seeds,
     latest_per_seed,
 )
@@ -43,7 +43,7 @@ class Curve:
     """
 
     label: str
-    points: Mapping[_SweptValues, SeedGroup]
+    points: Mapping[_SweptValues, ResultRow]
     settings: _Settings
 
     @property
@@ -86,9 +86,9 @@ class Group:
         """Return the curves and the references."""
         return *self.curves, *self.references
 
-    def rows(self) -> list[SeedGroup]:
+    def rows(self) -> list[ResultRow]:
         """Return the points of all curves."""
-        rows: list[SeedGroup] = []
+        rows: list[ResultRow] = []
         for curve in self.all_curves():
             rows += curve.points.values()
         return rows
@@ -143,7 +143,7 @@ class SweepCurves:
 _RunSettings = Sequence[tuple[RunRecord, _Settings]]  # of each run, those that affect its outcome
 
 
-def sweep_of(
+def build_sweep(
     dataset: str,
     records: Iterable[RunRecord],
     words: Sequence[str],
@@ -296,7 +296,7 @@ def _measured(group: Group, scores: ScoresOfRuns) -> Group:
     """Add the numbers of all points, and whether their systems learned."""
     # Random's floor must be among the rows, so all points of a group are judged together
     rows = [average_seeds(point, scores) for point in group.rows()]
-    learning = judge_learning(rows, scores)
+    learning = gate_rows(rows, scores)
     points = {row.key: replace(row, learned=learning[row.key]) for row in rows}
 
     def measure(curve: Curve) -> Curve:

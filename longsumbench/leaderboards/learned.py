@@ -1,6 +1,6 @@
 """Whether the systems of a table learned to summarize: no conclusion is drawn about those that did not.
 
-rows of comparable runs, per-example scores --judge_learning--> a `Learned` for each row
+rows of comparable runs, per-example scores --gate_rows--> a `Learned` for each row
 
 A run learned if (a) its outputs depend on their sources: they fit their own references better than those of other
 examples; (b) they have words, differ from each other and do not repeat themselves; (c) training had levelled off. Of
@@ -31,12 +31,12 @@ from longsumbench.leaderboards.seed_groups import (
     UNKNOWN,
     UNTRAINED,
     Learned,
+    ResultRow,
     ScoresOfRuns,
-    SeedGroup,
     unit_factor,
 )
 from longsumbench.metrics.aggregate import PERCENT
-from longsumbench.metrics.evaluate import floor_column, score_column
+from longsumbench.metrics.evaluate import score_column, shuffled_baseline_column
 from longsumbench.metrics.output_facts import collapse_reasons
 from longsumbench.metrics.statistics import paired_effect
 from longsumbench.runs.record import RunRecord, is_untrained, source_seen
@@ -69,7 +69,7 @@ class _Gains(NamedTuple):
     possible: NDArray[np.float64] | None
 
 
-def judge_learning(rows: Sequence[SeedGroup], scores: ScoresOfRuns) -> dict[str, Learned]:
+def gate_rows(rows: Sequence[ResultRow], scores: ScoresOfRuns) -> dict[str, Learned]:
     """Return key of a row → whether its system learned.
 
     Of the rows, only Random's affects others: its run with the fewest settings. All runs are on the same examples.
@@ -93,7 +93,7 @@ def judge_learning(rows: Sequence[SeedGroup], scores: ScoresOfRuns) -> dict[str,
 
 def _measure_gains(run: RunRecord, scores: ScoresOfRuns) -> _Gains | None:
     name, table = run.evaluation.ranked_by, scores.get(run.run_id)
-    chance, measured = f"{name}_chance", floor_column(name)
+    chance, measured = f"{name}_chance", shuffled_baseline_column(name)
     if table is None or not (measured in table or chance in table):
         return None
     factor, seen = unit_factor(run, name), source_seen(run)

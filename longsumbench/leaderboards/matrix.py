@@ -14,8 +14,8 @@ import numpy as np
 import scipy  # loads scipy.stats when it is used
 
 from longsumbench.errors import UsageError, did_you_mean
-from longsumbench.leaderboards.seed_groups import SeedGroup
-from longsumbench.leaderboards.significance import ComparableRows
+from longsumbench.leaderboards.seed_groups import ResultRow
+from longsumbench.leaderboards.significance import LeaderboardBlock
 from longsumbench.leaderboards.table import find_datasets, how_to_compute, read_table
 from longsumbench.runs.results import Results
 from longsumbench.runs.run_names import name_runs
@@ -30,15 +30,15 @@ class MatrixColumn:
 
     dataset: str
     number: str
-    block: ComparableRows
+    block: LeaderboardBlock
     labels: Mapping[tuple[str, str], str]
 
     @cached_property
-    def rows(self) -> dict[str, SeedGroup]:
+    def rows(self) -> dict[str, ResultRow]:
         """Label → its row, best first, without oracles; of rows of one variant, the others have that of their table."""
         rows = [row for row in self.block.rows if self.number in row.numbers]
         rows.sort(key=lambda row: -row.numbers[self.number].mean)
-        labelled: dict[str, SeedGroup] = {}
+        labelled: dict[str, ResultRow] = {}
         for row in rows:
             if not row.first.oracle:
                 label = self.labels[row.first.key.model, row.first.variant]
@@ -101,7 +101,7 @@ def read_matrices(results: Results, number: str | None = None) -> list[Matrix]:
 
 
 def build_matrices(
-    blocks: Mapping[str, Sequence[ComparableRows]], number: str | None = None
+    blocks: Mapping[str, Sequence[LeaderboardBlock]], number: str | None = None
 ) -> list[Matrix]:
     """Return the matrices of tables (name of a dataset → its blocks): of trained systems, and of checkpoints.
 

@@ -10,8 +10,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from longsumbench.core import Row
-from longsumbench.corpora.reading.fields import BadRow
-from longsumbench.corpora.reading.row_files import parse_rows
+from longsumbench.corpora.loading.fields import BadRow
+from longsumbench.corpora.loading.row_files import parse_rows
 from longsumbench.errors import UsageError
 
 if TYPE_CHECKING:
@@ -171,10 +171,10 @@ def _join_cells(cells: Iterable[Mapping[str, Any]], part: str) -> list[Published
     rows: list[Published] = []
     for versions in published.values():
         rows += versions
-    return sorted(rows, key=_order_of)
+    return sorted(rows, key=_published_order)
 
 
-def _order_of(row: Published) -> tuple[str, ...]:
+def _published_order(row: Published) -> tuple[str, ...]:
     return row.system.casefold(), row.variant, row.input_tokens.zfill(9), row.source
 
 

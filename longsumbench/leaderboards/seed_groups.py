@@ -1,6 +1,6 @@
 """The runs of a system with the same settings, one per seed: averages, and differences of systems.
 
-comparable records --group_by_seed--> SeedGroups: their means, with 95 % intervals over examples and seeds
+comparable records --group_rows_by_seed--> SeedGroups: their means, with 95 % intervals over examples and seeds
 
 Numbers are 0–100 or in the unit of the measure.
 """
@@ -44,7 +44,7 @@ ScoresOfRuns = Mapping[str, "ScoreTable | pd.DataFrame"]
 
 
 class Learned(NamedTuple):
-    """Whether the system of a row learned to summarize (`judge_learning`).
+    """Whether the system of a row learned to summarize (`gate_rows`).
 
     Attributes:
         word: `LEARNED`, `STILL_LEARNING`, `NOT_LEARNED`, `UNTRAINED`, `UNKNOWN` or `NOT_SHOWN`; for what was not
@@ -71,7 +71,7 @@ _UNNAMED = RunName("")
 
 
 @dataclass(frozen=True)
-class SeedGroup:
+class ResultRow:
     """The runs of a system with the same settings, one per seed; a row of a table.
 
     Attributes:
@@ -127,7 +127,7 @@ class SeedGroup:
 
 
 class PairDifference(NamedTuple):
-    """The difference of two systems, or of two numbers of the same texts; `judge_differences` tests it.
+    """The difference of two systems, or of two numbers of the same texts; `correct_differences` tests it.
 
     Attributes:
         effect: the first minus the second, with its error over examples and seeds; 0–100 for ROUGE.
@@ -144,9 +144,9 @@ class PairDifference(NamedTuple):
     limit: float = math.inf
 
 
-def group_by_seed(
+def group_rows_by_seed(
     records: Sequence[RunRecord], scores: ScoresOfRuns, by_run: bool = False
-) -> tuple[SeedGroup, ...]:
+) -> tuple[ResultRow, ...]:
     """Group comparable runs that differ only in their seed: best first, oracles last.
 
     With `by_run`, each run is a group.
@@ -161,11 +161,11 @@ def group_by_seed(
     return tuple(sorted(rows, key=_rank_row))
 
 
-def _rank_row(row: SeedGroup) -> tuple[object, ...]:
+def _rank_row(row: ResultRow) -> tuple[object, ...]:
     return ranking_key(row.first, row.numbers.get(row.first.evaluation.ranked_by))
 
 
-def latest_per_seed(records: Sequence[RunRecord]) -> SeedGroup:
+def latest_per_seed(records: Sequence[RunRecord]) -> ResultRow:
     """Group runs with the same settings; the latest run of each seed counts, and equal outputs count once."""
     latest = sorted(records, key=lambda record: (record.finished, record.run_id))
     by_seed = {record.key.seeds: record for record in latest}
@@ -177,7 +177,7 @@ def latest_per_seed(records: Sequence[RunRecord]) -> SeedGroup:
             runs.append(run)
         else:
             equal_seeds |= dict.fromkeys([same.key.seed, run.key.seed])
-    return SeedGroup(
+    return ResultRow(
         tuple(runs), tuple(run for run in latest if run not in runs), equal_seeds=tuple(equal_seeds)
     )
 
@@ -207,7 +207,7 @@ def have_equal_outputs(first: RunRecord, second: RunRecord) -> bool:
     )
 
 
-def average_seeds(group: SeedGroup, scores: ScoresOfRuns) -> SeedGroup:
+def average_seeds(group: ResultRow, scores: ScoresOfRuns) -> ResultRow:
     """Average the numbers that all runs of a group have."""
     names = [*ROUGE_HEADINGS, *group.first.evaluation.measures]
     means: dict[str, Estimate] = {}
@@ -219,7 +219,7 @@ def average_seeds(group: SeedGroup, scores: ScoresOfRuns) -> SeedGroup:
 
 
 def _average_number(
-    group: SeedGroup, name: str, numbers: Sequence[Estimate], scores: ScoresOfRuns
+    group: ResultRow, name: str, numbers: Sequence[Estimate], scores: ScoresOfRuns
 ) -> Estimate:
     if len(numbers) == 1:
         return numbers[0]
@@ -256,7 +256,7 @@ def aligned_scores(
 
 
 def compare_groups(
-    first: SeedGroup, second: SeedGroup, name: str, scores: ScoresOfRuns
+    first: ResultRow, second: ResultRow, name: str, scores: ScoresOfRuns
 ) -> PairDifference | None:
     """Compare two systems on their common examples, and by seed if both have the same; None if scores are missing.
 

@@ -1,7 +1,7 @@
 """Who is ahead: an `Outcome` for a pair of systems and for a block of a table. No other module compares numbers for it.
 
-PairDifferences that are tested together --judge_differences--> JudgedDifference: interval, p-value and outcome
-ComparableRows --decide--> BlockOutcome: the best row, the rows that it is ahead of, and those that nothing is shown of
+PairDifferences that are tested together --correct_differences--> TestedDifference: interval, p-value and outcome
+LeaderboardBlock --decide--> BlockOutcome: the best row, the rows that it is ahead of, and those that nothing is shown of
 
 `views.outcomes` says them in sentences.
 
@@ -25,7 +25,7 @@ import numpy as np
 
 from longsumbench.errors import DataError
 from longsumbench.leaderboards import comparability, seed_groups
-from longsumbench.leaderboards.learned import judge_learning
+from longsumbench.leaderboards.learned import gate_rows
 from longsumbench.metrics import statistics
 from longsumbench.metrics.aggregate import ScoreTable, read_score_table
 from longsumbench.runs.record import RunRecord, measured_mean
@@ -72,7 +72,7 @@ def correct_together(p_values: Sequence[float]) -> list[Correction]:
     return [Correction(p, level, p < LEVEL) for p, level in zip(corrected, levels, strict=True)]
 
 
-class JudgedDifference(NamedTuple):
+class TestedDifference(NamedTuple):
     """A difference and what its test decides.
 
     Attributes:
@@ -94,25 +94,25 @@ class JudgedDifference(NamedTuple):
     p_alone: float | None = None
     confidence: float = 95.0
 
-    def reversed(self) -> "JudgedDifference":
+    def reversed(self) -> "TestedDifference":
         """Return the difference of the same two in the other direction."""
         return self._replace(mean=-self.mean, low=-self.high, high=-self.low)
 
 
-def judge_differences(
+def correct_differences(
     pairs: Mapping[_Key, seed_groups.PairDifference],
-) -> dict[_Key, JudgedDifference]:
+) -> dict[_Key, TestedDifference]:
     """Judge differences that are tested together; corrected for their number."""
     corrections = correct_together([pair.effect.p_value() for pair in pairs.values()])
     judged = zip(pairs.items(), corrections, strict=True)
     return {
-        key: _judge_difference(pair, correction, len(pairs)) for (key, pair), correction in judged
+        key: _correct_difference(pair, correction, len(pairs)) for (key, pair), correction in judged
     }
 
 
-def _judge_difference(
+def _correct_difference(
     pair: seed_groups.PairDifference, correction: Correction, num_tests: int
-) -> JudgedDifference:
+) -> TestedDifference:
     effect = pair.effect
     strictest = LEVEL / num_tests  # the first level of Holm's method
     equal = effect.mean == 0 and effect.error == 0
@@ -122,7 +122,7 @@ def _judge_difference(
     if not correction.significant and 2.0 ** (1 - pair.examples) >= strictest:
         outcome = Outcome.FEW_EXAMPLES
         half = math.nan  # so the bounds are NaN, with their limits, too
-    return JudgedDifference(
+    return TestedDifference(
         mean=effect.mean,
         low=max(effect.mean - half, -pair.limit),
         high=min(effect.mean + half, pair.limit),
@@ -148,7 +148,7 @@ def read_all_scores(
         folder = results.run_folder(record)
         if (folder / "scores.csv").exists():
             try:
-                table = read_scores_of_run(folder, record)
+                table = read_run_scores(folder, record)
             except DataError as error:
                 results.leave_out(error)
                 continue
@@ -159,7 +159,7 @@ def read_all_scores(
     return scores
 
 
-def read_scores_of_run(folder: Path, record: RunRecord) -> ScoreTable:
+def read_run_scores(folder: Path, record: RunRecord) -> ScoreTable:
     """Read a run's per-example scores, 0–1, sorted by id.
 
     Raises:
@@ -178,10 +178,10 @@ def read_scores_of_run(folder: Path, record: RunRecord) -> ScoreTable:
 
 
 def best_rows(
-    ranked: Sequence[seed_groups.SeedGroup], names: Iterable[str]
-) -> dict[str, seed_groups.SeedGroup]:
+    ranked: Sequence[seed_groups.ResultRow], names: Iterable[str]
+) -> dict[str, seed_groups.ResultRow]:
     """Return the first row with the highest mean of each measured number."""
-    best: dict[str, seed_groups.SeedGroup] = {}
+    best: dict[str, seed_groups.ResultRow] = {}
     for name in names:
         for row in ranked:
             measured = row.numbers.get(name)
@@ -190,11 +190,11 @@ def best_rows(
     return best
 
 
-def against_best(
-    rows: Sequence[seed_groups.SeedGroup],
+def compare_to_best(
+    rows: Sequence[seed_groups.ResultRow],
     scores: seed_groups.ScoresOfRuns,
     names: Iterable[str] | None = None,
-) -> "ComparableRows":
+) -> "LeaderboardBlock":
     """Test the numbers of the ranked rows against the best row of each column.
 
     A number that equals the best one needs no test.
@@ -205,7 +205,7 @@ def against_best(
     names = (
         comparability.numbers_shown([row.first for row in rows]) if names is None else list(names)
     )
-    differences: dict[tuple[str, str], JudgedDifference] = {}
+    differences: dict[tuple[str, str], TestedDifference] = {}
     for name, best in best_rows(ranked, names).items():
         pairs = {}
         for row in ranked:
@@ -214,12 +214,12 @@ def against_best(
             if pair := seed_groups.compare_groups(row, best, name, scores):
                 pairs[row.key, name] = pair
         # Corrected over the rows of this column alone
-        differences |= judge_differences(pairs)
-    return ComparableRows(tuple(rows), differences, _best_set(ranked, scores))
+        differences |= correct_differences(pairs)
+    return LeaderboardBlock(tuple(rows), differences, _best_set(ranked, scores))
 
 
 def _best_set(
-    ranked: Sequence[seed_groups.SeedGroup], scores: seed_groups.ScoresOfRuns
+    ranked: Sequence[seed_groups.ResultRow], scores: seed_groups.ScoresOfRuns
 ) -> tuple[str, ...]:
     """Return the rows in the model confidence set.
 
@@ -249,15 +249,15 @@ class BlockOutcome(NamedTuple):
         undecided: the other ranked rows: none of them is shown to be below it.
     """
 
-    best: seed_groups.SeedGroup
-    rival: seed_groups.SeedGroup
-    difference: JudgedDifference
-    behind: tuple[seed_groups.SeedGroup, ...]
-    undecided: tuple[seed_groups.SeedGroup, ...]
+    best: seed_groups.ResultRow
+    rival: seed_groups.ResultRow
+    difference: TestedDifference
+    behind: tuple[seed_groups.ResultRow, ...]
+    undecided: tuple[seed_groups.ResultRow, ...]
 
 
 @dataclass(frozen=True)
-class ComparableRows:
+class LeaderboardBlock:
     """Rows of a table that are comparable. Trained systems and checkpoints that were not trained are never together.
 
     Attributes:
@@ -266,8 +266,8 @@ class ComparableRows:
         best_set: keys of the rows in the 95 % model confidence set of the score that ranks; empty if it is unknown.
     """
 
-    rows: tuple[seed_groups.SeedGroup, ...]
-    differences: Mapping[tuple[str, str], JudgedDifference] = field(default_factory=dict)
+    rows: tuple[seed_groups.ResultRow, ...]
+    differences: Mapping[tuple[str, str], TestedDifference] = field(default_factory=dict)
     best_set: tuple[str, ...] = ()
 
     @property
@@ -281,25 +281,25 @@ class ComparableRows:
         return self.rows[0].first.evaluation.ranked_by
 
     @cached_property
-    def ranked(self) -> tuple[seed_groups.SeedGroup, ...]:
+    def ranked(self) -> tuple[seed_groups.ResultRow, ...]:
         """The rows that have a place, best first."""
         return tuple(row for row in self.rows if row.ranked and self.ranked_by in row.numbers)
 
-    def compare_with_best(self, row: seed_groups.SeedGroup) -> JudgedDifference:
+    def compare_with_best(self, row: seed_groups.ResultRow) -> TestedDifference:
         """Return the difference of a row from the best one; its bounds are NaN without a test."""
         if tested := self.differences.get((row.key, self.ranked_by)):
             return tested
         if row not in self.ranked:
             is_gated = row.learned.word in seed_groups.NEVER_RANKED
             outcome = Outcome.NOT_LEARNED if is_gated else Outcome.NOT_COMPARABLE
-            return JudgedDifference(math.nan, math.nan, math.nan, outcome)
+            return TestedDifference(math.nan, math.nan, math.nan, outcome)
         best = self.ranked[0]
         mean = row.numbers[self.ranked_by].mean - best.numbers[self.ranked_by].mean
         outcome = Outcome.NOT_COMPARABLE
         if mean == 0:  # needs no test
             is_single = row.one_seed or best.one_seed
             outcome = Outcome.SINGLE_SEED if is_single else Outcome.NOT_SHOWN
-        return JudgedDifference(mean, math.nan, math.nan, outcome)
+        return TestedDifference(mean, math.nan, math.nan, outcome)
 
     def tied(self) -> frozenset[tuple[str, str]]:
         """Return the (key, number) pairs that are not distinguishable from the best."""
@@ -339,20 +339,20 @@ class ComparableRows:
         runs: list[RunRecord] = []
         for row in self.rows:
             runs += [*row.runs, *row.repeated]
-        runs.sort(key=_ranking_key_of_run)
+        runs.sort(key=_run_ranking_key)
         return runs
 
 
-def _ranking_key_of_run(run: RunRecord) -> tuple[Any, ...]:
+def _run_ranking_key(run: RunRecord) -> tuple[Any, ...]:
     return comparability.ranking_key(run, measured_mean(run, run.evaluation.ranked_by))
 
 
-def comparable_rows(
+def build_blocks(
     records: Iterable[RunRecord],
     scores: seed_groups.ScoresOfRuns | None = None,
     by_run: bool = False,
     names: Sequence[str] | None = None,
-) -> tuple[ComparableRows, ...]:
+) -> tuple[LeaderboardBlock, ...]:
     """Return the blocks of comparable rows with their tests, in the order of `_block_order`.
 
     Arguments as in `read_table`.
@@ -360,28 +360,28 @@ def comparable_rows(
     blocks = []
     for members in _group_comparable(records):
         for part in _split_by_training(members):
-            blocks.append(judge_rows(part, scores or {}, by_run, names))
+            blocks.append(build_block(part, scores or {}, by_run, names))
     return tuple(blocks)
 
 
-def judge_rows(
+def build_block(
     records: Sequence[RunRecord],
     scores: seed_groups.ScoresOfRuns,
     by_run: bool = False,
     names: Sequence[str] | None = None,
-) -> ComparableRows:
+) -> LeaderboardBlock:
     """Return comparable runs as a block of rows: whether their systems learned, and their tests.
 
     If no ranking score is above 0, no row is ranked: their order would be that of their names. Arguments as in
     `read_table`.
     """
-    rows = seed_groups.group_by_seed(records, scores, by_run)
-    learning = judge_learning(rows, scores)
+    rows = seed_groups.group_rows_by_seed(records, scores, by_run)
+    learning = gate_rows(rows, scores)
     name = rows[0].first.evaluation.ranked_by
     means = [row.numbers[name].mean for row in rows if name in row.numbers and not row.first.oracle]
     has_place = any(means) or not means
     rows = tuple(replace(row, learned=learning[row.key], has_place=has_place) for row in rows)
-    return against_best(rows, scores, names)
+    return compare_to_best(rows, scores, names)
 
 
 def _split_by_training(records: Sequence[RunRecord]) -> list[list[RunRecord]]:

@@ -11,13 +11,13 @@ from dataclasses import dataclass, field, replace
 from longsumbench.core import registry
 from longsumbench.errors import DataError, UnknownName, UsageError
 from longsumbench.leaderboards.comparability import ROUGE_HEADINGS
-from longsumbench.leaderboards.seed_groups import SeedGroup
+from longsumbench.leaderboards.seed_groups import ResultRow
 from longsumbench.leaderboards.significance import (
-    ComparableRows,
-    comparable_rows,
+    LeaderboardBlock,
+    build_blocks,
     read_all_scores,
 )
-from longsumbench.metrics.aggregate import ScoreTable, intervals_of
+from longsumbench.metrics.aggregate import ScoreTable, compute_intervals
 from longsumbench.metrics.evaluate import DEFAULT_RANKING_SCORE
 from longsumbench.runs.record import RunRecord
 from longsumbench.runs.results import Results, is_verified
@@ -35,13 +35,13 @@ class Table:
     """
 
     dataset: str
-    comparable: tuple[ComparableRows, ...]
+    comparable: tuple[LeaderboardBlock, ...]
     part: str = "f"
     scores: Mapping[str, ScoreTable] = field(default_factory=dict, compare=False, repr=False)
 
-    def locate_runs(self) -> dict[str, tuple[int, SeedGroup]]:
+    def locate_runs(self) -> dict[str, tuple[int, ResultRow]]:
         """Return run id → number, from 1, of the first block that has the run, and its row; in the order of `records`."""
-        places: dict[str, tuple[int, SeedGroup]] = {}
+        places: dict[str, tuple[int, ResultRow]] = {}
         for number, block in enumerate(self.comparable, start=1):
             rows = {run.run_id: row for row in block.rows for run in (*row.runs, *row.repeated)}
             for run in block.records():
@@ -77,7 +77,7 @@ def _with_part_as_f(record: RunRecord, part: str, scores: ScoreTable | None) -> 
         scoring = record.config.score
         # The intervals of a part are computed as those of F1 were
         columns = scores.frame()[[f"{kind}_f" for kind in ROUGE_HEADINGS]]
-        bounds = intervals_of(
+        bounds = compute_intervals(
             columns, scoring.resamples, perl_resampling=scoring.resampling == "perl"
         )
     means = {}
@@ -127,7 +127,7 @@ def read_table(
         records = [_ranked_by_rouge(record) for record in records]
     if not records:
         raise DataError("no run can be read", results.root / "runs" / dataset)
-    return Table(dataset, comparable_rows(records, scores, by_run, names), part, scores)
+    return Table(dataset, build_blocks(records, scores, by_run, names), part, scores)
 
 
 def _ranked_by_rouge(record: RunRecord) -> RunRecord:

@@ -13,13 +13,13 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 
 from longsumbench.errors import DataError
-from longsumbench.files import csv_of, open_regular, write_atomically
+from longsumbench.files import format_csv, open_regular, write_atomically
 from longsumbench.formatting import unguard_cell
 from longsumbench.metrics.statistics import (
     Numbers,
     bootstrap_interval,
     bootstrap_intervals,
-    interval_of_shares,
+    bootstrap_shares,
     perl_intervals,
 )
 
@@ -128,7 +128,7 @@ def aggregate(
     means = (per_example.sort_index() * PERCENT).mean()
     columns = [str(name) for name in per_example if str(name).endswith("_f")]
     scores = {}
-    intervals = intervals_of(per_example[columns], resamples, perl_resampling)
+    intervals = compute_intervals(per_example[columns], resamples, perl_resampling)
     for column, interval in intervals.items():
         rouge_type = column.removesuffix("_f")
         plain_means = [float(means[f"{rouge_type}_{statistic}"]) for statistic in "prf"]
@@ -136,7 +136,7 @@ def aggregate(
     return scores
 
 
-def intervals_of(
+def compute_intervals(
     per_example: "pd.DataFrame",
     resamples: int = MEAN_RESAMPLES,
     perl_resampling: bool = False,
@@ -168,7 +168,7 @@ def aggregate_measures(
     measures = {}
     for name, column in per_example.sort_index().items():
         values = column.dropna().to_numpy()
-        scale, interval = PERCENT, interval_of_shares
+        scale, interval = PERCENT, bootstrap_shares
         if name in in_units:
             scale, interval = 1.0, bootstrap_interval
         if len(values):
@@ -188,7 +188,7 @@ def write_scores(path: Path, per_example: "pd.DataFrame", decimals: int | None =
     """Write `scores.csv`: `id` and a column for each score; "nan" where it does not apply. Default: full precision."""
     digits = None if decimals is None else f"%.{decimals}f"
     write_atomically(
-        path, csv_of(per_example.reset_index(names="id"), na_rep="nan", float_format=digits)
+        path, format_csv(per_example.reset_index(names="id"), na_rep="nan", float_format=digits)
     )
 
 

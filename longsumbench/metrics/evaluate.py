@@ -15,8 +15,8 @@ from longsumbench.core import (
     Scored,
     Scoring,
     Sentences,
+    SentenceScore,
     SentenceScores,
-    SentenceVerdict,
     Split,
     registry,
 )
@@ -135,7 +135,7 @@ def evaluate(
         scoring: how intervals are drawn.
         requested: further metrics; their columns come last.
         ranked_by: the score that decides the rank.
-        with_floor: compute what the outputs reach without their sources (`score_floor`); that of `ranked_by` becomes a
+        with_floor: compute what the outputs reach without their sources (`score_shuffled`); that of `ranked_by` becomes a
             column.
 
     Raises:
@@ -159,7 +159,7 @@ def evaluate(
     if with_floor:
         # ROUGE does not use the source, and reading it again takes time
         owners = examples if metrics[1:] else best.targets
-        floors = [score_floor(metrics[:2], owners, texts) for texts in predictions]
+        floors = [score_shuffled(metrics[:2], owners, texts) for texts in predictions]
         deciding_columns = columns_in(metrics, tables[0])
         tables = [
             _with_floor(deciding_columns, ranked_by, table, floor_table)
@@ -216,7 +216,7 @@ def _with_floor(
     deciding: list[str], name: str, table: "pd.DataFrame", floor: "pd.DataFrame"
 ) -> "pd.DataFrame":
     """Return scores with the floor of one of them after the columns that decide the signature."""
-    column = {score_column(name): floor_column(name)}
+    column = {score_column(name): shuffled_baseline_column(name)}
     floors = (
         floor.reindex(columns=list(column)).rename(columns=column).dropna(axis="columns", how="all")
     )
@@ -237,7 +237,7 @@ def score_all(metrics: Sequence[Metric], items: Iterable[tuple[RawText, Example]
 
     rows: dict[str, dict[str, float]] = {}
     unusable: dict[str, None] = {}  # an ordered set
-    of_sentences: dict[str, dict[str, Sequence[SentenceVerdict]]] = {}
+    of_sentences: dict[str, dict[str, Sequence[SentenceScore]]] = {}
     targets = []
     empty = 0
     for prediction, example in items:
@@ -253,7 +253,7 @@ def score_all(metrics: Sequence[Metric], items: Iterable[tuple[RawText, Example]
             if isinstance(metric, Rouge):
                 row |= metric.score(prediction, example)
                 continue
-            values, sentences = metric.judge_sentences(text, example)
+            values, sentences = metric.score_sentences(text, example)
             row |= values
             if sentences:
                 of_sentences.setdefault(metric.name, {})[name] = sentences
@@ -285,7 +285,7 @@ def mean_scores(tables: "Sequence[pd.DataFrame]") -> "pd.DataFrame":
     return tables[0] if len(tables) == 1 else pd.concat(tables).groupby(level=0, sort=False).mean()
 
 
-def score_floor(
+def score_shuffled(
     metrics: Sequence[Metric], examples: Split | Sequence[Example], predictions: Sequence[RawText]
 ) -> "pd.DataFrame":
     """Score each prediction against the references of another example: what it reaches without its source.
@@ -312,7 +312,7 @@ def score_floor(
     return score_all(metrics, pairs).per_example.rename(index=owners)
 
 
-def floor_column(name: str) -> str:
+def shuffled_baseline_column(name: str) -> str:
     """Return the column of scores.csv with the floor of a score, 0–1."""
     return f"{name}_floor"
 

@@ -1,4 +1,4 @@
-"""Does a summary state a planted fact? Begin with `judge_facts`.
+"""Does a summary state a planted fact? Begin with `match_facts`.
 
     summary --_split_passages--> sentences, pairs of sentences --_stating_clause--> each fact: right, wrong or missing
 
@@ -167,7 +167,7 @@ _NOWHERE = (-1, -1)
 _stem = google_stem()
 
 
-def judge_facts(facts: Sequence[PlantedFact], summary: str) -> list[str]:
+def match_facts(facts: Sequence[PlantedFact], summary: str) -> list[str]:
     """Decide for each fact whether a summary states it: "right", "wrong" or "missing".
 
     A fact is right if a passage has its subject and its answer, or if there is one for each of its statements. A

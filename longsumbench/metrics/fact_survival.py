@@ -7,8 +7,8 @@ from itertools import accumulate
 
 import numpy as np
 
-from longsumbench.core import Example, Metric, SentenceVerdict, count_words
-from longsumbench.metrics.fact_matching import RIGHT, WRONG, judge_facts
+from longsumbench.core import Example, Metric, SentenceScore, count_words
+from longsumbench.metrics.fact_matching import RIGHT, WRONG, match_facts
 from longsumbench.sentences import SPLITTER_NAME
 
 FACT_KINDS = re.findall(
@@ -26,7 +26,7 @@ _SUFFIXES = (  # of columns
 
 
 class FactSurvival(Metric):
-    """The share of an example's planted facts that its summary states (`judge_facts`).
+    """The share of an example's planted facts that its summary states (`match_facts`).
 
     Version 2 reads more denials and notations, rounded numbers, and answers that two facts have swapped.
 
@@ -48,23 +48,23 @@ class FactSurvival(Metric):
 
     def score(self, prediction: str, example: Example) -> dict[str, float]:
         """Score one prediction; `columns` → 0–1 or NaN."""
-        return self.judge_sentences(prediction, example)[0]
+        return self.score_sentences(prediction, example)[0]
 
-    def judge_sentences(
+    def score_sentences(
         self, prediction: str, example: Example
-    ) -> tuple[dict[str, float], Sequence[SentenceVerdict]]:
+    ) -> tuple[dict[str, float], Sequence[SentenceScore]]:
         """Score one prediction, and each fact, with the source sentence that states it last."""
         length = count_words([prediction])
         share_of_source = min(1.0, length / max(1, example.source_words()))
         indices = {sentence: index for index, sentence in enumerate(example.sentences())}
         shares: dict[str, list[float]] = defaultdict(list)
         scores, costs = [], []
-        outcomes = judge_facts(example.planted, prediction)
+        outcomes = match_facts(example.planted, prediction)
         for fact, outcome in zip(example.planted, outcomes, strict=True):
             is_right = float(outcome == RIGHT)
             sentences = [statement.sentence for statement in fact.statements]
             key_point = f"{outcome}, {fact.kind}: {' '.join(sentences)}"
-            scores.append(SentenceVerdict(is_right, indices.get(sentences[-1], -1), key_point))
+            scores.append(SentenceScore(is_right, indices.get(sentences[-1], -1), key_point))
             costs.append(count_words(sentences))
             suffixes = ["", f"_{fact.kind}"]
             if len(sentences) == 1:

@@ -17,7 +17,7 @@ import msgspec
 import numpy as np
 
 from longsumbench import core
-from longsumbench.core import Example, SentenceVerdict
+from longsumbench.core import Example, SentenceScore
 from longsumbench.errors import DataError, UsageError
 from longsumbench.files import BadFile, digest, parse_json, read_json
 from longsumbench.formatting import format_count
@@ -111,21 +111,21 @@ class Judge(core.Metric):
         self._judges[0].ask(filter(None, map(self._points_question, tasks)), device)
         for judge in self._judges:
             judge.ask((self._question(task) for task in tasks), device)
-            judge.check_verdicts()
+            judge.check_any_answer()
 
     def score(self, prediction: str, example: Example) -> dict[str, float]:
         """Score one prediction; shares 0–1, `judge_fluency` 1–5, NaN without a verdict or without a text to judge."""
-        return self.judge_sentences(prediction, example)[0]
+        return self.score_sentences(prediction, example)[0]
 
-    def judge_sentences(
+    def score_sentences(
         self, prediction: str, example: Example
-    ) -> tuple[dict[str, float], Sequence[SentenceVerdict]]:
+    ) -> tuple[dict[str, float], Sequence[SentenceScore]]:
         """Score one prediction; the score of a key point or a sentence is the share of judges that found it."""
         self.prepare([(prediction, example)])
         task = _task(prediction, example)
         points, asked = self._points(task), list[Any]()
         # an empty summary states no key point, which needs no request
-        sentence_scores: list[SentenceVerdict] = []
+        sentence_scores: list[SentenceScore] = []
         has_points = points or (task.reference and self._given is None)
         rows = [[0.0 if has_points else math.nan, math.nan, math.nan]] * len(self._judges)
         if task.sentences:
@@ -159,7 +159,7 @@ class Judge(core.Metric):
 
     def _mean_over_judges(
         self, task: _Task, points: Sequence[str], answers: Sequence[_JudgeAnswer]
-    ) -> list[SentenceVerdict]:
+    ) -> list[SentenceScore]:
         on_points, on_sentences = [], []  # [judges, key points], [judges, sentences]
         for answer in answers:
             stating = answer.stating()
@@ -167,7 +167,7 @@ class Judge(core.Metric):
             on_sentences.append([number + 1 in stating for number in range(len(task.sentences))])
         self._on_points[task] = on_points
         shares = [*np.mean(on_points, axis=0).tolist(), *np.mean(on_sentences, axis=0).tolist()]
-        return [SentenceVerdict(share, -1, point) for share, point in zip_longest(shares, points)]
+        return [SentenceScore(share, -1, point) for share, point in zip_longest(shares, points)]
 
     @cached_property
     def _judges(self) -> list[JudgeModel]:

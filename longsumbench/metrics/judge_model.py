@@ -71,7 +71,9 @@ class JudgeModel:
         values = {"checkpoint": checkpoint, "revision": revision, "reading": "whole", **settings}
         self.name = name
         with _naming_judge(name):
-            self.settings: Any = core.build_settings(registry.config_of("prompt"), values, "model.")
+            self.settings: Any = core.build_settings(
+                registry.load_config_class("prompt"), values, "model."
+            )
             self.engine: core.LanguageModel = registry.engines.load(self.settings.engine)(
                 self.settings
             )
@@ -142,7 +144,7 @@ class JudgeModel:
                 f"judge {self.name}: no verdict on {format_count(lost, 'question')} of {len(turns):,}"
             )
 
-    def check_verdicts(self) -> None:
+    def check_any_answer(self) -> None:
         """Raise EnvironmentProblem if none of the questions so far has an answer in its format."""
         if self._answers and not any(self._answers.values()):
             with _naming_judge(self.name):

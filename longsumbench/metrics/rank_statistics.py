@@ -156,7 +156,11 @@ def krippendorff_alpha(judgements: Numbers, counts: Numbers) -> Numbers:
     """
     number = np.isfinite(judgements).sum(axis=0)
     values, number = np.where(number > 1, judgements, np.nan), np.where(number > 1, number, 0)
-    spread = number * np.nansum((values - mean_of(values)) ** 2, axis=0) / np.maximum(number - 1, 1)
+    spread = (
+        number
+        * np.nansum((values - average_first_axis(values)) ** 2, axis=0)
+        / np.maximum(number - 1, 1)
+    )
     parts = (
         number,
         np.nansum(values, axis=0),
@@ -171,7 +175,7 @@ def krippendorff_alpha(judgements: Numbers, counts: Numbers) -> Numbers:
         )
 
 
-def mean_of(values: Numbers) -> Numbers:
+def average_first_axis(values: Numbers) -> Numbers:
     """Average the first axis without missing values; NaN if all are missing."""
     return mean_over(
         np.moveaxis(values, 0, -1), np.moveaxis(np.isfinite(values), 0, -1).astype(np.float64)

@@ -46,7 +46,7 @@ def bootstrap_interval(
     return float(low), float(high)
 
 
-def interval_of_shares(values: Numbers, resamples: int, seed: int) -> tuple[float, float]:
+def bootstrap_shares(values: Numbers, resamples: int, seed: int) -> tuple[float, float]:
     """Return the percentile interval of a mean of shares; if all are 0, or all are 1, the exact binomial interval.
 
     A bootstrap interval of equal values has no width: with 0 of 37 right, the true share can still be 9 %. The
@@ -254,7 +254,7 @@ def interval_over_seeds(values: Numbers, is_share: bool) -> tuple[float, float]:
     """
     estimate = mean_over_seeds(values)
     if is_share and estimate.mean in (0.0, 1.0):
-        return interval_of_shares(values[:, 0], 1, 1)
+        return bootstrap_shares(values[:, 0], 1, 1)
     half = estimate.half_width()
     if not is_share:
         return estimate.mean - half, estimate.mean + half

@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from longsumbench.core import Example, Metric, Scoring, SentenceVerdict
+from longsumbench.core import Example, Metric, Scoring, SentenceScore
 from longsumbench.errors import UsageError
 from longsumbench.metrics.pair_classifier import Classifier
 from longsumbench.metrics.statistics import Numbers
@@ -81,11 +81,11 @@ class Support(Metric):
 
     def score(self, prediction: str, example: Example) -> dict[str, float]:
         """Score one prediction; `support` → 0–1, or NaN for an empty summary or source."""
-        return self.judge_sentences(prediction, example)[0]
+        return self.score_sentences(prediction, example)[0]
 
-    def judge_sentences(
+    def score_sentences(
         self, prediction: str, example: Example
-    ) -> tuple[dict[str, float], Sequence[SentenceVerdict]]:
+    ) -> tuple[dict[str, float], Sequence[SentenceScore]]:
         """Score one prediction; the score of a sentence is its probability."""
         source, sentences = list(example.sentences()), split_summary(prediction)
         if not sentences or not any(map(str.strip, source)):
@@ -95,10 +95,10 @@ class Support(Metric):
         for place, nearest in enumerate(self._most_similar(compared, sentences)):
             pairs += [(premise, place) for premise in nearest]
         values = self.probabilities([(premise.text, sentences[place]) for premise, place in pairs])
-        best = [SentenceVerdict(-1.0, 0)] * len(sentences)
+        best = [SentenceScore(-1.0, 0)] * len(sentences)
         for (premise, place), value in zip(pairs, values, strict=True):
             if value > best[place].score:
-                best[place] = SentenceVerdict(value, premise.source)
+                best[place] = SentenceScore(value, premise.source)
         return {self.name: float(np.mean([sentence.score for sentence in best]))}, best
 
     def signature(self, n: int) -> str:

@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
 
-from longsumbench.cache.artifacts import check_content, hash_of_file
+from longsumbench.cache.artifacts import check_content, hash_file
 from longsumbench.cache.hub import unreachable
 from longsumbench.errors import DataError, EnvironmentProblem, UsageError, as_suite_error
 from longsumbench.modeling.checkpoint_files import (
@@ -139,14 +139,14 @@ def model_digest(folder: Path) -> str:
     """Return eight hexadecimal digits of the SHA-256 of a model's files."""
     check_files(folder)
     if folder.is_file():
-        return hash_of_file(folder)[:8]
+        return hash_file(folder)[:8]
     patterns = [*_MODEL_FILES]
     if weights_format(folder) == "bin":
         patterns.append(_PICKLES)
     paths = chain.from_iterable(map(folder.glob, patterns))
     sha256 = hashlib.sha256()
     for path in sorted(paths):
-        sha256.update(path.name.encode() + bytes.fromhex(hash_of_file(path)))
+        sha256.update(path.name.encode() + bytes.fromhex(hash_file(path)))
     return sha256.hexdigest()[:8]
 
 
@@ -239,7 +239,7 @@ def load_config(kind: "NetworkClass", folder: Path, shown_as: str) -> Any:
     from transformers import CONFIG_MAPPING, AutoConfig
 
     if folder.is_file():
-        return _load_gguf_config(folder, hash_of_file(folder), shown_as)
+        return _load_gguf_config(folder, hash_file(folder), shown_as)
     model_type = read_config(folder)["model_type"]
     config_class: Any = getattr(kind, "config_class", None)  # None: an Auto class
     if config_class is not None and model_type != config_class.model_type:

@@ -28,7 +28,7 @@ _WRITTEN_TOGETHER = 100
 IGNORED = -100  # the label of a position without a target token; torch's cross-entropy ignores it
 
 
-def row_of_units(units: Units, labels: Sequence[int] = ()) -> dict[str, Any]:
+def make_unit_row(units: Units, labels: Sequence[int] = ()) -> dict[str, Any]:
     """Return the plain values from which a batch is collated; the stage "units" stores them."""
     return {
         "units": units.ids,

@@ -25,7 +25,7 @@ from longsumbench.errors import DataError, UsageError
 from longsumbench.files import BadFile, as_type, digest, read_json, replaced_file
 from longsumbench.modeling import checkpoints
 from longsumbench.modeling.pretrained import Pretrained
-from longsumbench.modeling.ranking import check_title, lexrank_of_vectors
+from longsumbench.modeling.ranking import check_title, score_vectors_by_lexrank
 
 if TYPE_CHECKING:
     from torch import Tensor
@@ -293,10 +293,10 @@ class EmbeddingLexRank(VectorRanker):
     """Scores paragraphs by LexRank over the cosines of their vectors, and ignores the title."""
 
     def __call__(self, title: str | None, paragraphs: Sequence[str]) -> core.Scores:
-        """Score paragraphs: [paragraphs], as `lexrank_of_vectors`."""
+        """Score paragraphs: [paragraphs], as `score_vectors_by_lexrank`."""
         if not paragraphs:
             return np.zeros(0)
-        return lexrank_of_vectors(self.vectors(paragraphs, *_TEXT_PROMPTS))
+        return score_vectors_by_lexrank(self.vectors(paragraphs, *_TEXT_PROMPTS))
 
 
 def pool_states(states: "Tensor", mask: "Tensor", pooling: str) -> "Tensor":

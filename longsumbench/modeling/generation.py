@@ -52,7 +52,7 @@ def generate_texts(
             texts += generate_texts(model, reader, [example], decoding)
         return texts
     units = [reader.units(example) for example in examples]
-    seeded = replace(decoding, seed=decoding.seed_of(examples[0].id))
+    seeded = replace(decoding, seed=decoding.derive_seed(examples[0].id))
     batch = collate_units(reader, units)
     outputs, complete = decode(model, batch, seeded, reader.config.decode_length)
     for example, read, ids, is_complete in zip(examples, units, outputs, complete, strict=True):
@@ -256,7 +256,7 @@ def decode(
     """Decode a batch of summaries on the device of the settings, or where `device_map` placed the model.
 
     Sampling draws under `decoding.seed`. The draws of a batch depend on all of it, so callers sample one example at a
-    time, each with a seed of its own (`Decoding.seed_of`).
+    time, each with a seed of its own (`Decoding.derive_seed`).
 
     Returns:
         Token ids of each summary without start and end token; whether the model ended the summary itself.

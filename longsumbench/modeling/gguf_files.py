@@ -11,7 +11,7 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
 
-from longsumbench.cache.artifacts import hash_of_file
+from longsumbench.cache.artifacts import hash_file
 from longsumbench.errors import DataError, EnvironmentProblem, UsageError, as_suite_error
 from longsumbench.interrupts import within_seconds
 
@@ -65,9 +65,7 @@ def read_header(path: Path) -> dict[str, Any]:
         DataError: it is damaged, of another version, or no GGUF file.
     """
     try:
-        header = within_seconds(
-            LONGEST_GGUF_READING, lambda: _read_header(path, hash_of_file(path))
-        )
+        header = within_seconds(LONGEST_GGUF_READING, lambda: _read_header(path, hash_file(path)))
     except ImportError as error:
         problem = f"{path} needs the package gguf: pip install -e '.[checkpoints]' in the clone"
         raise EnvironmentProblem(problem) from error

@@ -222,7 +222,7 @@ class RankedConfig(NeuralConfig):
     )
     init: core.Text = core.setting("random", "random, or the folder of a checkpoint of this system")
 
-    def without_effect(self, train: core.Recipe, decode: core.Decoding) -> set[str]:
+    def without_effect(self, train: core.TrainConfig, decode: core.Decoding) -> set[str]:
         """Return the settings that change nothing: those of a learned ranker, without one."""
         if core.learned_ranker(self.rank):
             return set()

@@ -14,7 +14,7 @@ from transformers import PreTrainedModel, PreTrainedTokenizerBase
 
 from longsumbench import core
 from longsumbench.cache.artifacts import reading_artifact
-from longsumbench.core.versions import READING_VERSION
+from longsumbench.core.versions import LOADING_VERSION
 from longsumbench.errors import MissingSplit
 from longsumbench.modeling import processes
 from longsumbench.modeling.checkpoints import check_finite
@@ -29,7 +29,7 @@ from longsumbench.modeling.model_builder import ModelBuilder
 from longsumbench.modeling.neural_config import NeuralConfig
 from longsumbench.modeling.training.fitting import (
     Fitting,
-    kept_folder,
+    checkpoint_folder,
     num_validated,
     read_report,
     training_inputs,
@@ -81,7 +81,7 @@ class NeuralSystem(core.System):
             )
         self.state.multi_document = context.train.multi_document
         if context.train.queried:
-            self.state.queried = READING_VERSION
+            self.state.queried = LOADING_VERSION
         self.state.target_words = mean_target_words(context.train)
         _describe_texts(self.reader, self.state)
         self.reader.prepare(context)
@@ -128,7 +128,7 @@ class NeuralSystem(core.System):
         self.load_checkpoint(1)
         return read_report(self.checkpoint)
 
-    def _start(self, recipe: core.Recipe) -> PreTrainedModel:
+    def _start(self, recipe: core.TrainConfig) -> PreTrainedModel:
         """Make the model that training starts from, and return it."""
         self.model = self.builder.initial_model(self.reader)
         self.model.config.label_smoothing = recipe.label_smoothing
@@ -138,7 +138,7 @@ class NeuralSystem(core.System):
         """Load the n-th best checkpoint of `FitReport.kept`; 1 is the best."""
         with reading_artifact(self.checkpoint):
             self.reader.tokenizer, self.model = self.builder.open(
-                kept_folder(self.checkpoint, number)
+                checkpoint_folder(self.checkpoint, number)
             )
 
     def summarize(
@@ -199,7 +199,7 @@ class NeuralSystem(core.System):
         check_finite(scored.scores, f"the checkpoint {self.model.name_or_path}")
         return scored
 
-    def objective(self, recipe: core.Recipe) -> Objective | None:
+    def objective(self, recipe: core.TrainConfig) -> Objective | None:
         """Return what trains only a part of the model, as `train.only` says; None for the whole model.
 
         Systems with the capability `trains_scorer` override this.

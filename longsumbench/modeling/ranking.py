@@ -99,7 +99,7 @@ def lexrank(paragraphs: Sequence[str], damping: float = _DAMPING) -> core.Scores
     return _central_scores(multiply, len(paragraphs), damping)
 
 
-def lexrank_of_vectors(vectors: NDArray[np.float64]) -> core.Scores:
+def score_vectors_by_lexrank(vectors: NDArray[np.float64]) -> core.Scores:
     """Score texts by LexRank, as `lexrank`, over the cosines of their vectors; negative cosines count as 0.
 
     Time and memory grow with the pairs of texts.

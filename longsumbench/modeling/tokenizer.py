@@ -18,7 +18,7 @@ from transformers import PreTrainedTokenizerBase, PreTrainedTokenizerFast
 
 from longsumbench.cache.artifacts import ArtifactCache, clear_partial, reading_artifact
 from longsumbench.core import Example, Split, count_words
-from longsumbench.core.versions import READING_VERSION
+from longsumbench.core.versions import LOADING_VERSION
 from longsumbench.errors import UsageError
 from longsumbench.files import digest
 from longsumbench.modeling.checkpoints import (
@@ -110,7 +110,7 @@ def trained_tokenizer(
         "train": train.fingerprint,
         "vocabulary_size": vocabulary_size,
         "kind": kind,
-        "reading": READING_VERSION,
+        "reading": LOADING_VERSION,
     }
     folder = stages.get("tokenizer", inputs, build)
     with reading_artifact(folder):
@@ -126,7 +126,7 @@ def _word_level(train: Iterable[Example], vocabulary_size: int) -> Tokenizer:
     trainer = trainers.WordLevelTrainer(
         vocab_size=vocabulary_size, special_tokens=_MARKS, show_progress=False
     )
-    tokenizer.train_from_iterator(_texts_of_split(train), trainer)
+    tokenizer.train_from_iterator(_read_training_texts(train), trainer)
     if (entries := tokenizer.get_vocab_size()) < vocabulary_size:
         words = f"{entries - len(_MARKS)} different words, with the special entries {entries}; give {entries} or less"
         raise UsageError(
@@ -146,7 +146,7 @@ def _byte_pairs(train: Iterable[Example], vocabulary_size: int) -> Tokenizer:
         initial_alphabet=pre_tokenizers.ByteLevel.alphabet(),
         show_progress=False,
     )
-    tokenizer.train_from_iterator(_texts_of_split(train), trainer)
+    tokenizer.train_from_iterator(_read_training_texts(train), trainer)
     return tokenizer
 
 
@@ -159,7 +159,7 @@ def training_sample(train: Split, kind: str = "trained") -> list[int]:
     return list(range(0, len(train), step))
 
 
-def _texts_of_split(train: Iterable[Example]) -> Iterator[str]:
+def _read_training_texts(train: Iterable[Example]) -> Iterator[str]:
     for example in train:
         yield " ".join(example.sentences())
         yield from (" ".join(reference) for reference in example.references)

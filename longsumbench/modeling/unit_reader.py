@@ -17,9 +17,9 @@ from longsumbench.core import (
     Split,
     settings_deciding,
 )
-from longsumbench.core.versions import READING_VERSION
+from longsumbench.core.versions import LOADING_VERSION
 from longsumbench.modeling import tokenizer as tokenization, units as packing
-from longsumbench.modeling.collate import UnitCollator, row_of_units, stored_rows
+from longsumbench.modeling.collate import UnitCollator, make_unit_row, stored_rows
 from longsumbench.modeling.neural_config import NeuralConfig, RankedConfig
 from longsumbench.modeling.ranking import Ranking
 from longsumbench.modeling.units import EncodedSentence, Limits, Paragraph, Query, Units
@@ -91,7 +91,7 @@ class UnitReader(ABC):
             "tokenizer": tokenization.tokenizer_identity(self.tokenizer),
             "texts": {name: value for name, value in texts.items() if value is not None},
             "version": self.config.version,
-            "reading": READING_VERSION,
+            "reading": LOADING_VERSION,
             **self.config.reading_identity(),
             **self.ranking.fitted_identity(),
         }
@@ -142,7 +142,7 @@ class UnitReader(ABC):
         """Return an example as a training row; the target is its first reference."""
         units, (target, head) = self.training_units(example), self.reference(example)
         return {
-            **row_of_units(units, self.target(head.ids)),
+            **make_unit_row(units, self.target(head.ids)),
             "source_words": example.source_words(),
             "target_tokens": len(target.ids),
             "target_words": target.words,
@@ -157,7 +157,7 @@ class UnitReader(ABC):
 
 def collate_units(reader: UnitReader, units_of_examples: Sequence[Units]) -> dict[str, Tensor]:
     """Return the batch of some examples' units, without targets."""
-    return reader.collator()([row_of_units(units) for units in units_of_examples])
+    return reader.collator()([make_unit_row(units) for units in units_of_examples])
 
 
 class BestParagraphs(UnitReader):
@@ -218,7 +218,7 @@ class BestParagraphs(UnitReader):
         Snippets have at most `snippet_length` tokens, or are one longer sentence.
         """
         unit = self.config.unit
-        paragraphs = packing.paragraphs_of(example, "sentence" if unit == "snippet" else unit)
+        paragraphs = packing.split_paragraphs(example, "sentence" if unit == "snippet" else unit)
         # all sentences are tokenized in one call, as running text
         texts = chain.from_iterable(paragraph.sentences for paragraph in paragraphs)
         sentences = iter(self.encode(list(texts)))

@@ -237,7 +237,7 @@ class Paragraph:
         return " ".join(self.sentences)
 
 
-def paragraphs_of(example: Example, unit: str) -> list[Paragraph]:
+def split_paragraphs(example: Example, unit: str) -> list[Paragraph]:
     """Return an example's paragraphs, sections or sentences with text, in reading order.
 
     The unit is "paragraph", "section" (without its name) or "sentence".

@@ -16,15 +16,15 @@ from yaml import YAMLError  # type: ignore[import-untyped] # has no annotations
 from longsumbench.arguments import public_function
 from longsumbench.core import Scoring, build_settings
 from longsumbench.errors import UsageError
-from longsumbench.files import csv_of
+from longsumbench.files import format_csv
 from longsumbench.formatting import format_count, format_interval
 from longsumbench.leaderboards.comparability import ROUGE_HEADINGS
 from longsumbench.leaderboards.significance import LEVEL
 from longsumbench.metrics.aggregate import BOOTSTRAP_SEED
 from longsumbench.metrics.rank_statistics import (
+    average_first_axis,
     draw_counts,
     krippendorff_alpha,
-    mean_of,
     percentile_interval,
     pooled_agreement,
     rank_agreement,
@@ -88,7 +88,7 @@ class Agreement:
 
     def csv(self) -> str:
         """Return the table as CSV."""
-        return csv_of(self.table, float_format="%.4f")
+        return format_csv(self.table, float_format="%.4f")
 
     def render(self) -> str:
         """Return a table for each aspect and its reading, for the terminal."""
@@ -248,7 +248,7 @@ def measure_agreement(judged: JudgedOutputs, measures: Measures, resamples: int)
 def _measure_aspect(judgements: Numbers, measures: Measures, resamples: int) -> pd.DataFrame:
     """Return the rows of an aspect with the judgements [annotators, documents, systems], and tests."""
     # sums in another order differ in the last digit: equal means have to be ties
-    people, length = np.round(mean_of(judgements), 12), measures.scores["words"]
+    people, length = np.round(average_first_axis(judgements), 12), measures.scores["words"]
     counts = draw_counts(resamples, people.shape[0], BOOTSTRAP_SEED)
     num_documents, num_systems = (int(np.isfinite(people).any(axis=axis).sum()) for axis in (1, 0))
     system_counts: Numbers | None = draw_counts(resamples, people.shape[1], BOOTSTRAP_SEED + 1)
@@ -262,7 +262,7 @@ def _measure_aspect(judgements: Numbers, measures: Measures, resamples: int) -> 
         # each annotator is compared with the mean of the others
         kinds[ANNOTATORS], compared[ANNOTATORS] = "ceiling", []
         for place, scores in enumerate(judgements):
-            others = mean_of(np.delete(judgements, place, axis=0))
+            others = average_first_axis(np.delete(judgements, place, axis=0))
             compared[ANNOTATORS].append((scores, np.round(others, 12)))
     rows = []
     for name, pairs in compared.items():
@@ -304,7 +304,8 @@ def _average_levels(
     for level, of_pairs in each.items():
         names = of_pairs[0] if of_pairs else ()
         means[level] = {
-            name: mean_of(np.stack([statistics[name] for statistics in of_pairs])) for name in names
+            name: average_first_axis(np.stack([statistics[name] for statistics in of_pairs]))
+            for name in names
         }
     return means
 

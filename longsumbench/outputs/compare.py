@@ -21,21 +21,25 @@ from longsumbench.arguments import public_function
 from longsumbench.core import registry
 from longsumbench.errors import DataError, UnknownName, UsageError
 from longsumbench.formatting import format_count, format_interval, format_p
-from longsumbench.leaderboards.comparability import ROUGE_HEADINGS, describe_difference, heading_of
-from longsumbench.leaderboards.learned import judge_learning
+from longsumbench.leaderboards.comparability import (
+    ROUGE_HEADINGS,
+    describe_unlike_conditions,
+    find_heading,
+)
+from longsumbench.leaderboards.learned import gate_rows
 from longsumbench.leaderboards.seed_groups import (
     NEVER_RANKED,
     PairDifference,
-    SeedGroup,
+    ResultRow,
     compare_groups,
     unit_factor,
 )
 from longsumbench.leaderboards.significance import (
     LEVEL,
-    JudgedDifference,
     Outcome,
-    judge_differences,
-    read_scores_of_run,
+    TestedDifference,
+    correct_differences,
+    read_run_scores,
 )
 from longsumbench.metrics.aggregate import ScoreTable, values_at
 from longsumbench.metrics.evaluate import DEFAULT_RANKING_SCORE, score_column
@@ -44,7 +48,7 @@ from longsumbench.runs.record import SHORT_ID, RunRecord
 from longsumbench.runs.results import Results
 from longsumbench.runs.run_names import describe_run, shorten_paths
 from longsumbench.views.figures import write_pictures
-from longsumbench.views.notes import warnings_on_outputs
+from longsumbench.views.footnotes import warnings_on_outputs
 from longsumbench.views.outcomes import describe_pair
 from longsumbench.views.tables import Block, Tied, csv_text, markdown, terminal
 
@@ -95,7 +99,7 @@ class ComparisonRow:
     Attributes:
         measure: a type of ROUGE (its F), or another metric's column.
         n: number of examples to which the measure applies.
-        low, high, confidence, detectable, outcome: as in `JudgedDifference`; all rows of all pairs are tested together.
+        low, high, confidence, detectable, outcome: as in `TestedDifference`; all rows of all pairs are tested together.
         p, p_holm: without and with correction; None if a system was trained, because it has one seed here.
         higher, lower, equal: number of examples on which the run scores higher, lower or the same.
     """
@@ -237,7 +241,7 @@ class Comparison:
 
 def _pair_block(pair: RunPair) -> Block:
     row = pair.main
-    difference = JudgedDifference(
+    difference = TestedDifference(
         row.difference, row.low, row.high, row.outcome, confidence=row.confidence
     )
     unit = pair.run.record.evaluation.units.get(row.measure, "points")
@@ -257,7 +261,7 @@ def format_row(row: ComparisonRow) -> list[str]:
     """Format a row of `_PAIR_COLUMNS`; mark a difference that is not significant, if a test is possible."""
     gap = f"{row.difference:+.2f}"
     return [
-        heading_of(row.measure),
+        find_heading(row.measure),
         f"{row.baseline_mean:.2f}",
         f"{row.mean:.2f}",
         Tied(gap) if row.outcome == Outcome.NOT_SHOWN else gap,
@@ -331,7 +335,7 @@ def open_run(run: str | Path | RunRecord, results: Results) -> ComparedRun:
     folder = results.find(run)
     record = RunRecord.read(folder)
     record.check_written(folder, ("scores.csv", "predictions.jsonl"))
-    scores = read_scores_of_run(folder, record)
+    scores = read_run_scores(folder, record)
     predictions = {
         summary.id: summary.text for summary in read_summaries(folder / "predictions.jsonl")
     }
@@ -352,7 +356,7 @@ def _without_examples(record: RunRecord) -> RunRecord:
 def _check_comparable(run: ComparedRun, baseline: ComparedRun) -> None:
     """Raise UsageError if two runs read different texts or were scored differently; their examples may differ."""
     record, expected = _without_examples(run.record), _without_examples(baseline.record)
-    if difference := describe_difference(record, expected):
+    if difference := describe_unlike_conditions(record, expected):
         if record.key.dataset != expected.key.dataset:
             datasets = f"{record.key.dataset} instead of {expected.key.dataset}"
             difference = f"{datasets}, {difference}"
@@ -385,8 +389,8 @@ def compare_measures(
     Nothing is decided about a run that did not learn, as in tables.
     """
     by_run = {run.record.run_id: run.scores.select(ids) for run in chain.from_iterable(sides)}
-    rows = {run.record.run_id: SeedGroup((run.record,)) for run in chain.from_iterable(sides)}
-    learning = judge_learning(list(rows.values()), by_run)
+    rows = {run.record.run_id: ResultRow((run.record,)) for run in chain.from_iterable(sides)}
+    learning = gate_rows(list(rows.values()), by_run)
     # First all differences, then one correction over all of them
     differences: dict[tuple[int, str], PairDifference] = {}
     for place, (baseline, run) in enumerate(sides):
@@ -396,7 +400,7 @@ def compare_measures(
             if difference is not None:
                 differences[place, measure] = difference
     tables: list[list[ComparisonRow]] = [[] for _ in sides]
-    for (place, measure), judged in judge_differences(differences).items():
+    for (place, measure), judged in correct_differences(differences).items():
         baseline, run = sides[place]
         if any(learning[side.record.run_id].word in NEVER_RANKED for side in sides[place]):
             judged = judged._replace(outcome=Outcome.NOT_LEARNED)
@@ -437,7 +441,7 @@ def _comparison_row(
     measure: str,
     baseline_scores: NDArray[np.float64],
     scores: NDArray[np.float64],
-    judged: JudgedDifference,
+    judged: TestedDifference,
 ) -> ComparisonRow:
     gaps = scores - baseline_scores
     applies = np.isfinite(gaps)

@@ -18,19 +18,23 @@ from typing import Any, TypeVar
 
 from longsumbench.arguments import as_texts
 from longsumbench.core import Row
-from longsumbench.corpora.reading.fields import BadRow, describe_names, id_in, json_type
-from longsumbench.corpora.reading.row_files import (
+from longsumbench.corpora.loading.fields import BadRow, describe_names, id_in, json_type
+from longsumbench.corpora.loading.row_files import (
     FOLDER,
     LINES,
     TEXT_ENDINGS,
-    format_of,
+    detect_format,
     parse_rows,
     texts_by_name,
     texts_in_folder,
 )
-from longsumbench.corpora.reading.store import ReadSplit
-from longsumbench.corpora.reading.text_files import decoded_lines, parts_of, refuse_half_characters
-from longsumbench.corpora.reading.usual_keys import OUTPUT_FIELDS, REFERENCE_FIELDS
+from longsumbench.corpora.loading.store import ReadSplit
+from longsumbench.corpora.loading.text_files import (
+    decoded_lines,
+    list_shards,
+    refuse_half_characters,
+)
+from longsumbench.corpora.loading.usual_keys import OUTPUT_FIELDS, REFERENCE_FIELDS
 from longsumbench.errors import DataError, UsageError
 from longsumbench.formatting import format_count
 from longsumbench.metrics.evaluate import RawText
@@ -99,10 +103,10 @@ def read_pairs(
     """
     # A run's folder needs no references
     if references is None and (predictions / "record.json").is_file():
-        return _pairs_of_run(predictions)
-    predictions = _file_of_run(predictions)
-    kind = format_of(predictions)
-    reference_kind = kind if references is None else format_of(references)
+        return _read_run_pairs(predictions)
+    predictions = _find_predictions_file(predictions)
+    kind = detect_format(predictions)
+    reference_kind = kind if references is None else detect_format(references)
     if kind != reference_kind and LINES in (kind, reference_kind):
         raise UsageError(
             f"{predictions} is {kind}, {references} is {reference_kind}; both sides need ids, or neither"
@@ -129,7 +133,7 @@ def read_pairs(
     )
 
 
-def _pairs_of_run(folder: Path) -> PairedTexts:
+def _read_run_pairs(folder: Path) -> PairedTexts:
     """Return the summaries of a finished run with the references of their examples, in the run's order."""
     record = RunRecord.read(folder)
     record.check_written(folder, ["predictions.jsonl"])
@@ -164,8 +168,8 @@ def read_outputs(path: Path, ids: Sequence[str]) -> dict[str, RawText]:
     Raises:
         DataError: the file cannot be read, an id occurs twice, or the number of lines is not that of the examples.
     """
-    path = _file_of_run(path)
-    kind = format_of(path)
+    path = _find_predictions_file(path)
+    kind = detect_format(path)
     if kind not in (LINES, FOLDER):
         return _by_id(_read_texts(path, OUTPUT_FIELDS, _prediction_in), path)
     texts: Sequence[RawText]
@@ -219,7 +223,7 @@ def pair_texts(
             f"{counts}: give the references of each prediction, and at least one prediction"
         )
     texts = _by_id(_given_texts(outputs, lambda value: _read_text(value, "predictions")))
-    targets = _by_id(_given_texts(gold, _references_of))
+    targets = _by_id(_given_texts(gold, _read_given_references))
     return _pair_by_id(texts, targets, "predictions and references", "leave these out")
 
 
@@ -257,7 +261,7 @@ def _given_texts(side: Any, parse: Callable[[Any], Value]) -> Iterator[tuple[str
             raise DataError(f"example {name!r}: {problem}") from problem
 
 
-def _references_of(value: Any) -> tuple[RawText, ...]:
+def _read_given_references(value: Any) -> tuple[RawText, ...]:
     texts = value if isinstance(value, list | tuple) else [value]
     return tuple(_read_text(text, "references") for text in texts)
 
@@ -268,7 +272,7 @@ def first_ids(ids: Sequence[str]) -> str:
     return ", ".join(map(repr, ids[:_IDS_IN_MESSAGE])) + more
 
 
-def _file_of_run(path: Path) -> Path:
+def _find_predictions_file(path: Path) -> Path:
     """Return the file of predictions in a run's folder; return any other path unchanged."""
     inside = path / "predictions.jsonl"
     return inside if inside.is_file() and not any(path.glob("*.dec")) else path
@@ -316,7 +320,7 @@ def _read_texts(
     path: Path, fields: Sequence[str], parse: Callable[[Row], Value]
 ) -> list[tuple[str, Value]]:
     """Read ids and texts of rows, or of a folder's texts; say which of their names were recognized."""
-    if format_of(path) == FOLDER:
+    if detect_format(path) == FOLDER:
         files = _list_files(path, fields[1], alone=True)
         return [(name, parse({fields[1]: _text_in_file(file)})) for name, file in files.items()]
     return [
@@ -365,7 +369,7 @@ def _paired_lines(predictions: Path, references: Path) -> PairedTexts:
 
 def _read_text_lines(path: Path) -> list[str]:
     lines: list[str] = []
-    for part in parts_of(path):
+    for part in list_shards(path):
         lines += (line.rstrip("\r\n") for line in decoded_lines(part))
     if not lines:
         raise DataError("the file is empty", path)

@@ -1,6 +1,6 @@
 """Imports outputs that were written outside the suite: they become a run, and tables are rebuilt.
 
-    names and settings --plan_import--> Point --run_import--> its record, those of its baselines, tables
+    names and settings --plan_import--> PlannedRun --run_import--> its record, those of its baselines, tables
     file or folder --match_outputs--> a Summary for each example --> ImportedSystem, which knows nothing else
 
 The run is made as any other.
@@ -17,7 +17,7 @@ from longsumbench import core
 from longsumbench.arguments import public_function
 from longsumbench.cache.artifacts import ArtifactCache
 from longsumbench.core.terminal_text import remove_control_codes
-from longsumbench.corpora.reading.load import Texts, load_texts
+from longsumbench.corpora.loading.load import Texts, load_texts
 from longsumbench.errors import DataError, UsageError
 from longsumbench.files import digest, hash_regular
 from longsumbench.formatting import format_count, redact
@@ -25,7 +25,7 @@ from longsumbench.metrics.evaluate import RawText
 from longsumbench.outputs.files import first_ids, given_outputs, read_outputs
 from longsumbench.runs.overrides import format_overrides
 from longsumbench.runs.pipeline import run_point, score_baselines
-from longsumbench.runs.plan import Point, plan
+from longsumbench.runs.plan import PlannedRun, plan
 from longsumbench.runs.predictions import digest_texts
 from longsumbench.runs.record import ImportedOutputs, RunRecord
 from longsumbench.sweeps.run import updating_tables
@@ -118,7 +118,7 @@ def match_outputs(
     texts.check_split(settings.split)
     split, split_name = texts.splits[settings.split], f"the {settings.split} split of {texts.name}"
     if not any(map(_has_reference, split)):
-        raise DataError(f"{split_name} has no references{texts.way_to_splits}: nothing to score")
+        raise DataError(f"{split_name} has no references{texts.split_advice}: nothing to score")
     by_id = read_outputs(outputs.path, split.ids) if outputs.texts is None else outputs.texts
     by_id = dict(zip(by_id, remove_control_codes(by_id.items()), strict=True))
     # Both kinds of unknown ids are named in one line
@@ -228,7 +228,7 @@ def import_outputs(
 
 def plan_import(
     outputs: OutputsToImport, dataset: str, split: str | None, words: Sequence[str]
-) -> Point:
+) -> PlannedRun:
     """Check the names and settings of an import.
 
     Raises:
@@ -241,7 +241,7 @@ def plan_import(
         raise UsageError(
             f"--model {outputs.model} is a system of the suite: choose another, {outputs.model}-released"
         )
-    bounds = core.bounds_of(OutputsToImport)
+    bounds = core.collect_bounds(OutputsToImport)
     core.check_value("--variant", outputs.variant, bounds["variant"])
     origin = unquote(outputs.origin)
     if redact(origin) != origin:
@@ -267,7 +267,7 @@ def plan_import(
 
 def run_import(
     outputs: OutputsToImport,
-    point: Point,
+    point: PlannedRun,
     command: tuple[str, ...],
     show: Callable[..., None] = lambda *_: None,
 ) -> RunRecord:

@@ -16,7 +16,6 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-import pandas as pd
 
 from longsumbench.arguments import public_function
 from longsumbench.core import (
@@ -29,11 +28,11 @@ from longsumbench.core import (
 )
 from longsumbench.errors import UsageError, did_you_mean
 from longsumbench.formatting import format_count
-from longsumbench.leaderboards.comparability import ROUGE_HEADINGS, heading_of
+from longsumbench.leaderboards.comparability import ROUGE_HEADINGS, find_heading
 from longsumbench.leaderboards.seed_groups import unit_factor
-from longsumbench.metrics.aggregate import PERCENT, read_scores
+from longsumbench.metrics.aggregate import PERCENT, read_score_table
 from longsumbench.rouge.all_pairs import number_words, rouge_n
-from longsumbench.runs.evidence import kept_places, num_wanted, read_evidence, read_kept_inputs
+from longsumbench.runs.evidence import num_wanted, read_evidence, read_stored_inputs, stored_indices
 from longsumbench.runs.predictions import read_summaries
 from longsumbench.runs.record import (
     RunRecord,
@@ -164,14 +163,14 @@ def inspect_example(run: str | Path | RunRecord, example: str, results: Results)
     number = _find_example(example, [summary.id for summary in summaries], record)
     summary, split = summaries[number], split_read_by(folder, record)
     _, scores_file = output_files(len(record.evaluation.checkpoints))[0]
-    places = kept_places(folder / "evidence")
+    places = stored_indices(folder / "evidence")
     row = _read_row(folder / scores_file, summary.id)
     scores = {
         heading: PERCENT * row[f"{kind}_f"] for kind, heading in ROUGE_HEADINGS.items() if row
     }
     ranking, ranked_by = {}, record.evaluation.ranked_by
     if ranked_by not in ROUGE_HEADINGS and math.isfinite(row.get(ranked_by, math.nan)):
-        ranking[heading_of(ranked_by)] = unit_factor(record, ranked_by) * row[ranked_by]
+        ranking[find_heading(ranked_by)] = unit_factor(record, ranked_by) * row[ranked_by]
     has_evidence = number in places
     # The texts may be gone, or read again with other examples
     has_texts = split is not None and summary.id in split.ids
@@ -183,7 +182,7 @@ def inspect_example(run: str | Path | RunRecord, example: str, results: Results)
         scores,
         example=split[split.ids.index(summary.id)] if split and has_texts else None,
         no_evidence="" if has_evidence else _explain_no_evidence(number, places, record),
-        input_text=read_kept_inputs(folder / "inputs.jsonl").get(summary.id),
+        input_text=read_stored_inputs(folder / "inputs.jsonl").get(summary.id),
         verdicts=read_verdicts(folder),
         ranking_score=ranking,
     )
@@ -215,10 +214,11 @@ def _explain_no_evidence(number: int, places: set[int], record: RunRecord) -> st
 
 def _read_row(path: Path, name: str) -> dict[str, float]:
     """Return column → score of an example; empty if the file does not exist, or has no row of it."""
-    scores = read_scores(path) if path.is_file() else pd.DataFrame()
-    if name not in scores.index:
+    scores = read_score_table(path) if path.is_file() else None
+    if scores is None or name not in scores.index:
         return {}
-    return dict(zip(map(str, scores.columns), scores.loc[name].tolist(), strict=True))
+    index = list(scores.index).index(name)
+    return {column: float(values[index]) for column, values in scores.columns.items()}
 
 
 def inspection_folder(results: Results, record: RunRecord) -> Path:

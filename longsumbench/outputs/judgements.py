@@ -13,22 +13,22 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from longsumbench.core import Example, Metric, Row, Scoring, count_words, registry
-from longsumbench.corpora.reading.fields import (
+from longsumbench.corpora.loading.fields import (
     BadRow,
     any_text_in,
     id_in,
     text_document,
     texts_in,
 )
-from longsumbench.corpora.reading.row_files import (
+from longsumbench.corpora.loading.row_files import (
     ROW_ENDINGS,
     TABLE,
+    detect_format,
     file_rows,
-    format_of,
     parse_rows,
 )
-from longsumbench.corpora.reading.text_files import undivided_name
-from longsumbench.corpora.reading.usual_keys import rename_keys
+from longsumbench.corpora.loading.text_files import undivided_name
+from longsumbench.corpora.loading.usual_keys import rename_keys
 from longsumbench.errors import DataError, UnknownName, UsageError
 from longsumbench.files import as_type
 from longsumbench.formatting import format_count
@@ -122,7 +122,7 @@ def read_judged(
     empty = outputs.str.strip() == ""
     notes += _named(outputs.index[empty], "left out: {}", "empty output")
     outputs = outputs[~empty]
-    judged = judged[_pairs_of(judged).isin(outputs.index)]
+    judged = judged[_index_pairs(judged).isin(outputs.index)]
     if judged.empty:
         raise DataError("no judgement of these documents and systems", paths[2])
     aspects = list(judged["aspect"].unique())
@@ -141,7 +141,7 @@ def _check_tables(
     """Raise DataError for the first row that occurs twice, or is of an unknown document or system."""
     unknown = "unknown document {id!r}; correct or remove the row"
     of_documents, of_outputs, of_judgements = paths
-    has_output = _pairs_of(judged).isin(_pairs_of(texts))
+    has_output = _index_pairs(judged).isin(_index_pairs(texts))
     for path, table, wrong, message in (
         (
             of_documents,
@@ -298,7 +298,7 @@ def _file_in(folder: Path, name: str) -> Path:
 
 
 def _read_typed(path: Path, kind: type[_Output] | type[_Judgement]) -> pd.DataFrame:
-    strict = format_of(path) != TABLE  # whose values are text
+    strict = detect_format(path) != TABLE  # whose values are text
 
     def parse(row: Row) -> dict[str, Any]:
         return vars(as_type({**row, "id": id_in(row, "id")}, kind, strict))
@@ -318,19 +318,19 @@ def _read_table(
     return pd.DataFrame(rows)
 
 
-def _pairs_of(table: pd.DataFrame) -> pd.MultiIndex:
+def _index_pairs(table: pd.DataFrame) -> pd.MultiIndex:
     return pd.MultiIndex.from_frame(table[_PAIR])
 
 
 def _example_in(row: Row, path: Path) -> Example:
     """Turn a row of the documents into an example. Another file may have its source, in a row with its ids."""
     try:
-        references = _list_of(row, "references") or _list_of(row, "summary")
+        references = _read_text_list(row, "references") or _read_text_list(row, "summary")
         place = any_text_in(row, "document_at")
         if row.get("document") is None and place and (path.parent / place).is_file():
             path = path.parent / place
-            row = {**row, "document": _source_of(row, path)}
-        texts = _list_of(row, "document")
+            row = {**row, "document": _find_source(row, path)}
+        texts = _read_text_list(row, "document")
     except BadRow as problem:
         raise DataError(f"{problem} (document {row['id']!r})", path) from problem
     targets = tuple(filter(None, map(split_summary, references)))
@@ -338,7 +338,7 @@ def _example_in(row: Row, path: Path) -> Example:
     return Example(id_in(row, "id"), None, None, documents, targets)
 
 
-def _list_of(row: Row, field: str) -> list[str]:
+def _read_text_list(row: Row, field: str) -> list[str]:
     """Return the texts of a field: one text, or a list; none if it is absent."""
     value = row.get(field)
     if not value:
@@ -346,7 +346,7 @@ def _list_of(row: Row, field: str) -> list[str]:
     return [value] if isinstance(value, str) else texts_in(row, field)
 
 
-def _source_of(row: Row, path: Path) -> Any:
+def _find_source(row: Row, path: Path) -> Any:
     """Return the document in the row of another file with the same ids; None if no row has them."""
     names = {key for key in row if key == "id" or key.endswith("_id")}
     for file_row in file_rows(path):

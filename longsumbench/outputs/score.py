@@ -14,10 +14,18 @@ from pathlib import Path
 from typing import Any
 
 from longsumbench.arguments import public_function
-from longsumbench.core import Document, Example, Scored, Scoring, Sentences, bounds_of, check_value
+from longsumbench.core import (
+    Document,
+    Example,
+    Scored,
+    Scoring,
+    Sentences,
+    check_value,
+    collect_bounds,
+)
 from longsumbench.core.terminal_text import remove_control_codes
-from longsumbench.corpora.reading.cut_texts import CutTexts, end_of_text
-from longsumbench.corpora.reading.markup import describe_marks, marks_in
+from longsumbench.corpora.loading.cut_texts import CutTexts, describe_end
+from longsumbench.corpora.loading.markup import describe_marks, marks_in
 from longsumbench.errors import UsageError
 from longsumbench.formatting import format_count
 from longsumbench.leaderboards.comparability import ROUGE_HEADINGS
@@ -117,7 +125,7 @@ class Report:
         write_scores(path, self.scored.per_example, _PERL_DECIMALS if self.mode == "perl" else None)
 
 
-def rouge_of(**options: Any) -> Rouge:
+def build_rouge(**options: Any) -> Rouge:
     """Return ROUGE with the options of `longsumbench score`, as `score` explains them.
 
     Raises:
@@ -125,7 +133,7 @@ def rouge_of(**options: Any) -> Rouge:
         EnvironmentProblem: WordNet's lists are missing.
     """
     for name in ("resamples", "resampling", "empty_references", "sentences"):
-        check_value(f"--{name.replace('_', '-')}", options[name], bounds_of(Scoring)[name])
+        check_value(f"--{name.replace('_', '-')}", options[name], collect_bounds(Scoring)[name])
     if options["resampling"] == "perl" and options["mode"] != "perl":
         raise UsageError(
             "--resampling perl needs --mode perl: it computes the intervals of ROUGE-1.5.5"
@@ -175,7 +183,7 @@ def score(
         DataError: the two sides differ in length or ids, or an item is neither text nor a list of texts.
         EnvironmentProblem: WordNet's lists or nltk's data are missing.
     """
-    rouge = rouge_of(
+    rouge = build_rouge(
         mode=mode,
         stem=stem,
         tokenizer=tokenizer,
@@ -193,7 +201,7 @@ def score_files(
 ) -> Report:
     """Score files of any system; print warnings about the texts on stderr before scoring.
 
-    `read_pairs` explains the files and `intersect`; `rouge` is from `rouge_of`.
+    `read_pairs` explains the files and `intersect`; `rouge` is from `build_rouge`.
 
     Raises:
         SuiteError: a file, an option or the environment is invalid.
@@ -206,7 +214,9 @@ def _score_pairs(paired: PairedTexts, rouge: Rouge) -> Report:
     # Sentences are split here, not in ROUGE: warnings and signature tell how
     rule = rouge.scoring.sentences
     predictions, references = split_sides(paired.pairs, rule)
-    rouge.splitting = splitting_of(predictions, references) if rule == "suite" else RULE_NAMES[rule]
+    rouge.splitting = (
+        describe_splitting(predictions, references) if rule == "suite" else RULE_NAMES[rule]
+    )
     rouge.scoring = replace(rouge.scoring, sentences=_GIVEN)  # they are split now
     drops = rouge.scoring.tokenizer == "default"
     warnings = [*_describe_left_out(paired), *find_warnings(predictions, references, drops)]
@@ -303,7 +313,7 @@ def split_sides(pairs: Sequence[ScoredPair], rule: str = "suite") -> tuple[TextT
     )
 
 
-def splitting_of(predictions: TextTable, references: TextTable) -> str:
+def describe_splitting(predictions: TextTable, references: TextTable) -> str:
     """Return the part of the signature that names the sentence splitter of each side."""
     ways = []
     for side in (predictions, references):
@@ -327,7 +337,7 @@ def find_warnings(predictions: TextTable, references: TextTable, drops: bool) ->
 def _find_cut_texts(side: TextTable) -> list[str]:
     cut = CutTexts()
     for name, text in zip(side.ids, side.texts, strict=True):
-        cut.add(name, [end_of_text(text if isinstance(text, str) else " ".join(text))])
+        cut.add(name, [describe_end(text if isinstance(text, str) else " ".join(text))])
     return cut.describe(side.name)
 
 

@@ -21,7 +21,7 @@ from longsumbench.cache.artifacts import (
     REPAIR,
     clear_partial,
     find_damage,
-    hash_of_file,
+    hash_file,
     user_cache,
 )
 from longsumbench.errors import DataError, shorten_path
@@ -58,7 +58,7 @@ def write_bundle(bundle: Path, runs: Sequence[tuple[Path, RunRecord]]) -> None:
         # A bundle that would be refused when it is read is not written.
         archive.close()
         _check_content(bundle, file.tell(), archive.offset)
-    write_atomically(index_of(bundle), format_index(runs))
+    write_atomically(index_file(bundle), format_index(runs))
 
 
 def format_index(runs: Sequence[tuple[Path, RunRecord]]) -> str:
@@ -67,7 +67,7 @@ def format_index(runs: Sequence[tuple[Path, RunRecord]]) -> str:
     lines = csv.writer(index, lineterminator="\n")
     lines.writerow(_HEADER)
     for folder, record in runs:
-        hashes = {name: hash_of_file(folder / name) for name in files_to_pack(folder)}
+        hashes = {name: hash_file(folder / name) for name in files_to_pack(folder)}
         ranked_by = record.evaluation.ranked_by
         mean = measured_mean(record, ranked_by)
         lines.writerow(
@@ -85,7 +85,7 @@ def format_index(runs: Sequence[tuple[Path, RunRecord]]) -> str:
     return index.getvalue()
 
 
-def index_of(bundle: Path) -> Path:
+def index_file(bundle: Path) -> Path:
     """Return the path of a bundle's index."""
     return bundle.with_name(bundle.name.removesuffix(ENDING) + ".csv")
 

@@ -1,4 +1,4 @@
-"""Where a fitted system comes from: a checkpoint, a finished run or the hub. Begin with `find_checkpoint`."""
+"""Where a fitted system comes from: a checkpoint, a finished run or the hub. Begin with `resolve_checkpoint`."""
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
@@ -9,16 +9,16 @@ from typing import Any
 from longsumbench import core
 from longsumbench.cache.artifacts import ArtifactCache, user_cache
 from longsumbench.cache.hub import HUB_NAME
-from longsumbench.corpora.reading.load import load_texts
+from longsumbench.corpora.loading.load import load_texts
 from longsumbench.errors import DataError, UnknownName, UsageError, did_you_mean
 from longsumbench.files import BadFile, read_json
 from longsumbench.modeling.checkpoints import fetch_files
 from longsumbench.runs.record import RunRecord
-from longsumbench.runs.results import Results, read_run_config, stage_of_run
+from longsumbench.runs.results import Results, find_stage, read_run_config
 
 
 @dataclass(frozen=True)
-class FoundSystem:
+class SystemRef:
     """A system that `load` loads.
 
     Attributes:
@@ -65,7 +65,7 @@ def find_used_run(run: str, results: Results) -> tuple[str, core.SystemConfig]:
     folder = results.find(run)
     record = RunRecord.read(folder)
     _check_not_imported(record, folder)
-    model = core.registry.config_of(record.key.model)
+    model = core.registry.load_config_class(record.key.model)
     settings = core.build_settings(model, record.config.model, "model.")
     if results.run_folder(record).is_dir():
         return record.run_id, settings
@@ -81,7 +81,7 @@ def _check_not_imported(record: RunRecord, folder: Path) -> None:
         )
 
 
-def find_checkpoint(run: str | Path | RunRecord, results: Results) -> FoundSystem:
+def resolve_checkpoint(run: str | Path | RunRecord, results: Results) -> SystemRef:
     """Find a checkpoint by its folder, by its run or by its name on the hub; also a run that trained nothing.
 
     Raises:
@@ -92,7 +92,7 @@ def find_checkpoint(run: str | Path | RunRecord, results: Results) -> FoundSyste
     if (folder / "system.json").is_file():
         decode = core.read_saved(folder).get("decode", {})
         decoding = core.build_settings(core.Decoding, decode, "decode.")
-        return FoundSystem(f"{folder}", decoding, partial(open_system, folder))
+        return SystemRef(f"{folder}", decoding, partial(open_system, folder))
     if folder.is_dir() and not (folder / "record.json").is_file():
         inner = folder / "work" / "checkpoint"
         unfinished = (
@@ -105,22 +105,22 @@ def find_checkpoint(run: str | Path | RunRecord, results: Results) -> FoundSyste
         run_folder = results.find(str(folder))
     except UsageError as problem:
         if isinstance(run, str) and HUB_NAME.fullmatch(run):
-            return find_checkpoint(_fetch_system(run), results)
+            return resolve_checkpoint(_fetch_system(run), results)
         suggestion = did_you_mean(str(run), core.registry.systems.targets())
         raise UsageError(f"no folder {folder}{suggestion}, and {problem}") from None
     return _find_in_run(run_folder, results)
 
 
-def _find_in_run(run: Path, results: Results) -> FoundSystem:
+def _find_in_run(run: Path, results: Results) -> SystemRef:
     """Return the system of a finished run, by its checkpoint, or made again if it trained nothing."""
-    record, weights = RunRecord.read(run), stage_of_run(run, "checkpoint")
+    record, weights = RunRecord.read(run), find_stage(run, "checkpoint")
     _check_not_imported(record, run)
     decoding = core.Decoding(**recorded_decoding(record))
     if not (weights / "system.json").is_file():
         config = read_run_config(run)
         if not needs_training(config):
             config.results_dir = f"{results.root}"
-            return FoundSystem(f"{run}", decoding, partial(_fit_again, config))
+            return SystemRef(f"{run}", decoding, partial(_fit_again, config))
         gone = (
             f"the checkpoint of {run} is no longer in the cache: run it again with overwrite=true"
         )
@@ -137,7 +137,7 @@ def _find_in_run(run: Path, results: Results) -> FoundSystem:
         raise UsageError(
             f"{run} was written by other weights, trained again since; to use the new ones, name {weights}"
         )
-    return FoundSystem(f"{weights}", decoding, partial(open_system, weights, record.config.model))
+    return SystemRef(f"{weights}", decoding, partial(open_system, weights, record.config.model))
 
 
 def _fetch_system(name: str) -> Path:

@@ -181,7 +181,7 @@ def _scale_options(config_dir: str | None) -> dict[str, Any]:
             settings = {}
             if name in shipped:
                 with suppress(Exception):  # import errors appear when the system is chosen
-                    names = {item.name for item in fields(registry.config_of(name))}
+                    names = {item.name for item in fields(registry.load_config_class(name))}
                     settings = {key: value for key, value in common.items() if key in names}
             settings |= blocks.get(name, {})
             sections = settings.keys() & {"train", "decode"}

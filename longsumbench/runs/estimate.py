@@ -12,9 +12,9 @@ from typing import NamedTuple
 from tabulate import tabulate
 
 from longsumbench.cache.artifacts import user_cache
-from longsumbench.core import Recipe, RunConfig, deciding_parts, new_system
-from longsumbench.corpora.reading.load import load_texts
-from longsumbench.runs.plan import Point
+from longsumbench.core import RunConfig, TrainConfig, deciding_parts, new_system
+from longsumbench.corpora.loading.load import load_texts
+from longsumbench.runs.plan import PlannedRun
 
 _WORD_TOKENS = 1.3  # of subword tokenizers, about
 
@@ -33,7 +33,7 @@ class RunCost(NamedTuple):
     price: float | None = None
 
 
-def describe_costs(points: Sequence[Point]) -> str:
+def describe_costs(points: Sequence[PlannedRun]) -> str:
     """Return a table of what points cost: tokens and price.
 
     Raises:
@@ -67,7 +67,7 @@ def estimate_point(config: RunConfig) -> RunCost:
     source = round(_WORD_TOKENS * fmean(train.source_words))
     target = round(_WORD_TOKENS * fmean(train.reference_words))
     if config.model.capabilities.prompts:
-        return _cost_of_prompts(config, source, target, len(test))
+        return _estimate_prompts(config, source, target, len(test))
     if "train" not in config.model.decided_by:
         return RunCost()
     from longsumbench.modeling.sizes import count_tokens  # it needs torch
@@ -80,7 +80,7 @@ def estimate_point(config: RunConfig) -> RunCost:
     return RunCost(count.source, examples * (count.source + count.target))
 
 
-def _cost_of_prompts(config: RunConfig, source: int, target: int, num_examples: int) -> RunCost:
+def _estimate_prompts(config: RunConfig, source: int, target: int, num_examples: int) -> RunCost:
     """Estimate the requests to a language model about test examples whose source and target have so many tokens."""
     settings, recipe = config.model, config.train
     longest: float = target
@@ -102,7 +102,7 @@ def _cost_of_prompts(config: RunConfig, source: int, target: int, num_examples: 
     return RunCost(prompt, trained + tested * (prompt + answer), price)
 
 
-def examples_in_batch(recipe: Recipe, source_tokens: int, source_words: int) -> float:
+def examples_in_batch(recipe: TrainConfig, source_tokens: int, source_words: int) -> float:
     """Return the mean number of examples in a batch of training; of their words, some may not be read."""
     if recipe.batch_tokens is not None:
         return max(1.0, recipe.batch_tokens / source_tokens)

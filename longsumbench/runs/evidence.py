@@ -85,7 +85,7 @@ def read_evidence(folder: Path, number: int) -> tuple[str, Evidence]:
         ) from error
 
 
-def kept_places(folder: Path, of_references: bool = False) -> set[int]:
+def stored_indices(folder: Path, of_references: bool = False) -> set[int]:
     """Return the indices of the examples with complete evidence; with `of_references`, also of the reference."""
     paths = [path for path in folder.glob("*.json") if path.stem.isdecimal()]
     return {
@@ -133,7 +133,7 @@ class _InputLine(TypedDict):
     input: str | None
 
 
-def read_kept_inputs(path: Path) -> dict[str, str | None]:
+def read_stored_inputs(path: Path) -> dict[str, str | None]:
     """Return id → the text as the system read it; incomplete lines are skipped."""
     inputs = {}
     for line in (
@@ -151,7 +151,7 @@ def sort_inputs(path: Path, parts: Sequence[Path], ids: Sequence[str]) -> None:
     """Add the files of other processes to the first one, and sort it by `ids`, each id once; do nothing if there is none."""
     inputs: dict[str, str | None] = {}
     for file in (path, *parts):
-        inputs |= read_kept_inputs(file)
+        inputs |= read_stored_inputs(file)
     if inputs:
         lines = [input_line(name, inputs[name]) for name in ids if name in inputs]
         write_atomically(path, "".join(lines))

@@ -5,7 +5,7 @@ from typing import Any
 
 from longsumbench.arguments import public_function
 from longsumbench.cache.artifacts import user_cache
-from longsumbench.corpora.reading.load import Texts, load_texts
+from longsumbench.corpora.loading.load import Texts, load_texts
 from longsumbench.runs.overrides import format_overrides
 from longsumbench.runs.plan import plan_dataset
 from longsumbench.runs.record import RunRecord

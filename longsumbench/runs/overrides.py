@@ -179,7 +179,7 @@ def not_an_override(word: str) -> UsageError:
 def unknown_setting(key: str) -> UsageError:
     """Return the error for an unknown setting; it proposes the section if only that is missing."""
     sections = [*SECTIONS.items()]
-    sections += [("model", registry.config_of(name)) for name in registry.systems.shipped()]
+    sections += [("model", registry.load_config_class(name)) for name in registry.systems.shipped()]
     settings = dict.fromkeys((*GROUPS, *TOP_LEVEL_SETTINGS))
     for section, schema in sections:
         settings |= dict.fromkeys(f"{section}.{item.name}" for item in fields(schema))

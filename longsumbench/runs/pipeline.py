@@ -15,7 +15,7 @@ from typing import Any
 
 from longsumbench import core
 from longsumbench.cache.artifacts import ArtifactCache, is_older, locked_artifact, user_cache
-from longsumbench.corpora.reading.load import Texts, load_texts
+from longsumbench.corpora.loading.load import Texts, load_texts
 from longsumbench.errors import DataError, SuiteError, UsageError
 from longsumbench.formatting import format_count
 from longsumbench.metrics.aggregate import column_means, read_scores
@@ -30,13 +30,13 @@ from longsumbench.runs.environment import (
     reset_peak_memory,
     write_environment,
 )
-from longsumbench.runs.plan import Point
+from longsumbench.runs.plan import PlannedRun
 from longsumbench.runs.predictions import (
     Writer,
     digest_texts,
     num_summarized,
     read_summaries,
-    seconds_of_decoding,
+    sum_decoding_seconds,
     summarize_split,
 )
 from longsumbench.runs.record import (
@@ -55,7 +55,7 @@ _log = logging.getLogger(__name__)
 
 
 def run_point(
-    point: Point,
+    point: PlannedRun,
     prepare: Callable[[core.RunConfig, ArtifactCache], tuple[core.System, Texts]] | None = None,
 ) -> RunRecord:
     """Do a run, or the missing steps of it. A finished run is only read.
@@ -67,13 +67,13 @@ def run_point(
     """
     config, quiet, started = point.config, point.quiet, time.monotonic()
     root = results.Results.writable(config.results_dir)
-    stages = _stages_of(point)
+    stages = _open_cache(point)
     with point.timed("read"):
         if prepare is None:
             system, texts = None, load_texts(config.dataset, stages)
         else:
             system, texts = prepare(config, stages)
-    key = key_of_run(config, texts, point.outputs)
+    key = build_run_key(config, texts, point.outputs)
     # A packed run stays as it is
     find_folder = root.unpacked_folder if config.overwrite else root.folder
     folder = find_folder(key.dataset, key.model, key.run_id)
@@ -100,7 +100,7 @@ def run_point(
     return record
 
 
-def key_of_run(config: core.RunConfig, texts: Texts, outputs: str = "") -> core.RunKey:
+def build_run_key(config: core.RunConfig, texts: Texts, outputs: str = "") -> core.RunKey:
     """Return the key of a run on texts that were read; `outputs` is the hash of imported outputs.
 
     Raises:
@@ -123,19 +123,19 @@ def needs_no_work(config: core.RunConfig) -> bool:
         runs = root.run_folders(config.dataset.name, f"{config.model.name}/*")
         if not config.overwrite and any((folder / "record.json").is_file() for folder in runs):
             texts = load_texts(config.dataset, user_cache())
-            key = key_of_run(config, texts)
+            key = build_run_key(config, texts)
             folder = root.folder(key.dataset, key.model, key.run_id)
             return results.is_finished(folder) and not is_incomplete(config, texts, folder)
     return False
 
 
-def _stages_of(point: Point) -> ArtifactCache:
+def _open_cache(point: PlannedRun) -> ArtifactCache:
     rebuild = frozenset({"checkpoint"} if point.config.overwrite and process_index() == 0 else ())
     return user_cache(rebuild=rebuild, cutoff=point.since)
 
 
 def _carry_out(
-    point: Point,
+    point: PlannedRun,
     key: core.RunKey,
     system: core.System,
     texts: Texts,
@@ -153,14 +153,14 @@ def _carry_out(
     started_in = replace(environment(devices), processes=processes)  # the commit may change later
     split = texts.splits[config.dataset.split]
     system.check_examples(split[index] for index in range(num_summarized(split, config.decode)))
-    scoring.warn_of_other_scripts(config.score, split)
+    scoring.warn_about_dropped_letters(config.score, split)
     results.write_run_config(config, folder)
     write_environment(workdir)
     with share_run(folder, config.train.device) if shares_work else nullcontext():
         with point.timed("fit"), texts.naming_files(), _forgetting_refused(folder):
             report = system.fit(fit_context(texts.splits, config, stages, workdir))
         results.link_stages(workdir, stages)
-        results.keep_predictions_of(report, folder)
+        results.delete_stale_outputs(report, folder)
         with point.timed("summarize"), _forgetting_refused(folder):
             outputs = _summarize_each(system, split, config.decode, folder, len(report.kept))
     with point.timed("score"):
@@ -177,7 +177,7 @@ def _carry_out(
         outputs_digest=digest_texts(outputs[0]),
         fit=report,
         ledger=scoring.total_ledger(outputs[0], copies, config.decode),
-        costs=RunCosts() if point.imported else _costs_of(point, outputs[0], workdir),
+        costs=RunCosts() if point.imported else _measure_costs(point, outputs[0], workdir),
         texts=recorded_facts(texts.facts, RecordedTexts),
         system=recorded_facts(facts, RecordedSystem),
         config=RecordedConfig.of(config),
@@ -190,14 +190,14 @@ def _carry_out(
     return record
 
 
-def _costs_of(point: Point, summaries: Sequence[core.Summary], workdir: Path) -> RunCosts:
+def _measure_costs(point: PlannedRun, summaries: Sequence[core.Summary], workdir: Path) -> RunCosts:
     num_tokens = 0
     for summary in summaries:
         if summary.tokens is None:
             num_tokens += core.count_words([summary.text])
         else:
             num_tokens += summary.tokens
-    seconds = max(seconds_of_decoding(workdir / "decoding.jsonl"), 1e-3)
+    seconds = max(sum_decoding_seconds(workdir / "decoding.jsonl"), 1e-3)
     return RunCosts(StepSeconds(**point.timings), round(num_tokens / seconds, 1), peak_memory_gb())
 
 
@@ -215,7 +215,7 @@ def _forgetting_refused(folder: Path) -> Iterator[None]:
 def take_part(folder: Path) -> None:
     """Fit and summarize in a process other than the first one, which shares the run in this folder."""
     config = results.read_run_config(folder)
-    stages = _stages_of(Point(config))
+    stages = _open_cache(PlannedRun(config))
     splits = load_texts(config.dataset, stages).splits
     system = core.new_system(config.model)
     report = system.fit(fit_context(splits, config, stages))
@@ -239,7 +239,7 @@ def _summarize_each(
 
 
 def score_baselines(
-    point: Point, baseline_ids: set[str], failed: dict[str, str] | None = None
+    point: PlannedRun, baseline_ids: set[str], failed: dict[str, str] | None = None
 ) -> list[RunRecord]:
     """Score the baselines on the examples of a run, unless it has `baselines=false`; return their records.
 
@@ -265,7 +265,7 @@ def score_baselines(
     return records
 
 
-def _plan_baselines(point: Point) -> Iterator[Point]:
+def _plan_baselines(point: PlannedRun) -> Iterator[PlannedRun]:
     """Yield the baselines of a run: on the same examples, and as long as it is asked to write.
 
     The seed is the default, so that a sweep over seeds adds no rows.
@@ -278,13 +278,13 @@ def _plan_baselines(point: Point) -> Iterator[Point]:
     length = {} if words == "train" else {"length": words}
     choices: dict[str, dict[str, str]] = {"lead": length, "random": length, "oracle": {}}
     choices.pop(config.model.name, None)
-    if load_texts(config.dataset, _stages_of(point)).splits[config.dataset.split].queried:
+    if load_texts(config.dataset, _open_cache(point)).splits[config.dataset.split].queried:
         choices["ranker"] = {**length, "rank": "bm25"}  # goes by the query, which the others ignore
     for name, settings in choices.items():
-        model = core.registry.config_of(name)(**settings)
+        model = core.registry.load_config_class(name)(**settings)
         variant = ",".join(f"{key}={value}" for key, value in settings.items())
         baseline = replace(seeded, model=model)
-        yield Point(baseline, variant, command=point.command, quiet=True)
+        yield PlannedRun(baseline, variant, command=point.command, quiet=True)
 
 
 def is_incomplete(config: core.RunConfig, texts: Texts, folder: Path) -> bool:
@@ -336,7 +336,7 @@ def _add_parts(config: core.RunConfig, texts: Texts, stages: ArtifactCache, fold
 def _missing_metrics(config: core.RunConfig, texts: Texts, folder: Path) -> list[core.Metric]:
     evaluation = RunRecord.read(folder).evaluation
     missing = []
-    for metric in scoring.asked_metrics(config, texts):
+    for metric in scoring.requested_metrics(config, texts):
         if evaluation.measured_by.get(metric.name) != metric.signature(evaluation.n):
             missing.append(metric)
     return missing

@@ -18,7 +18,7 @@ from omegaconf import DictConfig, OmegaConf
 
 from longsumbench import core
 from longsumbench.cache.artifacts import ArtifactCache, cache_folder
-from longsumbench.corpora.reading.hub import check_copy_or_network
+from longsumbench.corpora.loading.hub import check_copy_or_network
 from longsumbench.errors import EnvironmentProblem, UsageError
 from longsumbench.files import digest
 from longsumbench.progress import track
@@ -48,7 +48,7 @@ _EXAMPLES_OF_DAYS = 100_000  # a large model reads an example in seconds on a CP
 
 
 @dataclass
-class Point:
+class PlannedRun:
     """A checked run: planned, then in progress.
 
     Attributes:
@@ -103,7 +103,7 @@ def plan(
     sweep: bool = False,
     config_dir: str | None = None,
     check_access: bool = False,
-) -> list[Point]:
+) -> list[PlannedRun]:
     """Compose and check the runs of a command line.
 
     With `check_access`, check that the texts, and the requirements of the metrics, are available. `config_dir` has more
@@ -117,7 +117,7 @@ def plan(
 
 
 @dataclass
-class _PointDraft:
+class _RunDraft:
     """A run before its settings are checked: its command line's number, its name, its overrides in Hydra's form."""
 
     line: int
@@ -135,33 +135,33 @@ def plan_lines(
     sweep: bool = True,
     config_dir: str | None = None,
     check_access: bool = False,
-) -> list[list[Point]]:
+) -> list[list[PlannedRun]]:
     """Compose and check the runs of several command lines, those of a sweep together; arguments as of `plan`.
 
     Raises:
         UsageError: an override is invalid.
         EnvironmentProblem: as `plan`.
     """
-    drafts: list[_PointDraft] = []
-    planned_lines: list[list[Point]] = [[] for _ in lines]
+    drafts: list[_RunDraft] = []
+    planned_lines: list[list[PlannedRun]] = [[] for _ in lines]
     with hydra_session(config_dir):
         for line, words in enumerate(lines):
             for name, combination in expand(list(map(as_hydra, words)), sweep):
                 for run_name, overrides in _expand_experiment(name, combination, sweep, config_dir):
-                    drafts.append(_PointDraft(line, run_name, with_recipe(overrides, config_dir)))
+                    drafts.append(_RunDraft(line, run_name, with_recipe(overrides, config_dir)))
         for draft in track(drafts, "planning", len(drafts), "runs") if sweep else drafts:
             draft.composed = compose(draft.overrides, config_dir)
         if check_access:
             _check_datasets(drafts)
         if sweep:
             _drop_foreign_settings(drafts)
-        points: list[Point] = []
+        points: list[PlannedRun] = []
         warnings: dict[str, None] = {}
         for draft in drafts:
             point = _settle_point(draft, config_dir, check_access)
             points.append(point)
             planned_lines[draft.line].append(point)
-            warnings[core.describe_card(point.config, draft.composed.decode)] = None
+            warnings[core.describe_generation_defaults(point.config, draft.composed.decode)] = None
         _check_steps(points)
         _check_metrics(points, check_access)
     for warning in filter(None, warnings):
@@ -229,7 +229,7 @@ def _expand_experiment(
         yield " ".join(names), [*point, *overrides]
 
 
-def _check_datasets(drafts: Sequence[_PointDraft]) -> None:
+def _check_datasets(drafts: Sequence[_RunDraft]) -> None:
     """Check that the texts of at least one run are available, before slow imports."""
     stages, problems = ArtifactCache(cache_folder()), []
     sources: dict[tuple[str, str | None], None] = {}
@@ -249,7 +249,7 @@ def _check_datasets(drafts: Sequence[_PointDraft]) -> None:
         raise problems[0]
 
 
-def _check_metrics(points: Sequence[Point], check_access: bool) -> None:
+def _check_metrics(points: Sequence[PlannedRun], check_access: bool) -> None:
     checked = []
     for config in (planned.config for planned in points):
         corpus = core.registry.corpora.load(str(config.dataset.reader))
@@ -263,12 +263,12 @@ def _check_metrics(points: Sequence[Point], check_access: bool) -> None:
                 metric.check()
 
 
-def _drop_foreign_settings(drafts: Sequence[_PointDraft]) -> None:
+def _drop_foreign_settings(drafts: Sequence[_RunDraft]) -> None:
     """In a sweep over models, drop the settings that a model does not have; report the typed ones once."""
     own_settings: dict[str, set[str]] = {}
     for draft in drafts:
         model = str(draft.composed.model.name)
-        own_settings[model] = {item.name for item in fields(core.registry.config_of(model))}
+        own_settings[model] = {item.name for item in fields(core.registry.load_config_class(model))}
     all_settings = set().union(*own_settings.values())
     dropped: dict[str, list[str]] = {}
     for draft in drafts:
@@ -285,10 +285,10 @@ def _drop_foreign_settings(drafts: Sequence[_PointDraft]) -> None:
         _log.info(f"left out for {', '.join(models)}, which {have} no such setting: model.{key}")
 
 
-def _settle_point(draft: _PointDraft, config_dir: str | None, check_access: bool) -> Point:
+def _settle_point(draft: _RunDraft, config_dir: str | None, check_access: bool) -> PlannedRun:
     """Check a composed run; without `check_access`, a checkpoint on the hub may be unavailable."""
     model = str(draft.composed.model.name)
-    config = core.resolve_config(draft.composed, core.registry.config_of(model))
+    config = core.resolve_config(draft.composed, core.registry.load_config_class(model))
     core.check_search(config.model, config.decode)
     core.check_trained_part(config.model, config.train, config.decode)
     results = Results.at(config.results_dir)
@@ -301,10 +301,10 @@ def _settle_point(draft: _PointDraft, config_dir: str | None, check_access: bool
         key = core.RunKey.of(config, content=asdict(config.model))
 
     variant = name_variant(draft.overrides, config, config_dir)
-    return Point(config, variant, name=draft.name, key=key, typed_keys=draft.typed_keys)
+    return PlannedRun(config, variant, name=draft.name, key=key, typed_keys=draft.typed_keys)
 
 
-def _check_steps(points: Sequence[Point]) -> None:
+def _check_steps(points: Sequence[PlannedRun]) -> None:
     """Raise UsageError if `train.max_steps` is typed, no run trains, and one is prompted."""
     typed = [planned.config for planned in points if "train.max_steps" in planned.typed_keys]
     configs = [config for config in typed if config.train.max_steps]
@@ -317,7 +317,7 @@ def _check_steps(points: Sequence[Point]) -> None:
         )
 
 
-def check_scale(points: Sequence[Point]) -> None:
+def check_scale(points: Sequence[PlannedRun]) -> None:
     """Check that no point would train for days without a GPU, unless the user typed its scale or budget.
 
     Raises:
@@ -341,7 +341,7 @@ def check_scale(points: Sequence[Point]) -> None:
             raise UsageError(f"{problem}, which takes days without a GPU: {advice}")
 
 
-def show_config(points: Sequence[Point]) -> str:
+def show_config(points: Sequence[PlannedRun]) -> str:
     """Return the resolved configurations as YAML; equal runs appear once."""
     texts: dict[str, str] = {}
     for planned in points:

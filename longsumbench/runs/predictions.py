@@ -24,10 +24,10 @@ from longsumbench.progress import Progress
 from longsumbench.runs.evidence import (
     EVIDENCE_FOLDER,
     input_line,
-    kept_places,
     num_wanted,
-    read_kept_inputs,
+    read_stored_inputs,
     sort_inputs,
+    stored_indices,
     write_evidence,
 )
 from longsumbench.runs.record import WORK_FOLDER, predictions_file
@@ -144,13 +144,13 @@ class Writer:
     @cached_property
     def lacking_evidence(self) -> set[int]:
         """Of the examples in `requested_evidence`, those without evidence when this is first read."""
-        stored = kept_places(self.folder / EVIDENCE_FOLDER, self.decoding.reference_evidence)
+        stored = stored_indices(self.folder / EVIDENCE_FOLDER, self.decoding.reference_evidence)
         return self.requested_evidence - stored
 
     @cached_property
     def lacking_inputs(self) -> set[int]:
         """Of the examples in `requested_inputs`, those without an input when this is first read."""
-        stored = read_kept_inputs(self.inputs)
+        stored = read_stored_inputs(self.inputs)
         return {index for index in self.requested_inputs if self.split.ids[index] not in stored}
 
     def write(self, bucket: Sequence[int], progress: Progress) -> None:
@@ -242,7 +242,7 @@ def num_summarized(split: Split, decoding: Decoding) -> int:
     return min(len(split), decoding.limit or len(split))
 
 
-def seconds_of_decoding(log: Path) -> float:
+def sum_decoding_seconds(log: Path) -> float:
     """Return the seconds of all batches, including those of earlier processes."""
     batches = []
     for line in (

@@ -25,7 +25,7 @@ from omegaconf import OmegaConf
 from longsumbench.cache.artifacts import CHECKSUMS, ArtifactCache
 from longsumbench.cache.locks import exclusive_lock, lock_holder
 from longsumbench.core import SECTIONS, FitReport, RunConfig, build_settings, registry
-from longsumbench.corpora.reading.store import ReadSplit
+from longsumbench.corpora.loading.store import ReadSplit
 from longsumbench.errors import DataError, UsageError
 from longsumbench.files import (
     BadFile,
@@ -41,7 +41,7 @@ from longsumbench.runs.bundles import (
     ENDING,
     files_to_pack,
     format_index,
-    index_of,
+    index_file,
     unpack_bundle,
     write_bundle,
 )
@@ -256,7 +256,7 @@ def check_indexes(path: Path) -> None:
         DataError: an index has something else.
     """
     for bundle in [path] if path.is_file() else sorted(path.glob(f"bundles/*{ENDING}")):
-        index = index_of(bundle)
+        index = index_file(bundle)
         runs = [(folder, RunRecord.read(folder)) for folder in finished_folders(bundle)]
         if index.is_file() and index.read_bytes() != format_index(runs).encode():
             raise DataError("not the index of the runs in its bundle: delete it", index)
@@ -277,7 +277,7 @@ def is_verified(folder: Path) -> bool:
     return False
 
 
-def stage_of_run(run: Path, name: str) -> Path:
+def find_stage(run: Path, name: str) -> Path:
     """Return the folder of a stage of a run, which may not exist.
 
     It is a link, which another person may have made. So it is followed only to a finished stage of a cache.
@@ -289,7 +289,7 @@ def stage_of_run(run: Path, name: str) -> Path:
 
 def split_read_by(run: Path, record: RunRecord) -> ReadSplit | None:
     """Return the split that a run summarized; None if its texts are not on this machine."""
-    folder, name = stage_of_run(run, "corpus"), record.key.split
+    folder, name = find_stage(run, "corpus"), record.key.split
     texts = folder / f"{name}.arrow"
     # The cache was emptied, or the run came from another machine
     with suppress(OSError, ValueError, KeyError):
@@ -309,7 +309,7 @@ def read_run_config(folder: Path) -> RunConfig:
     top_level: Any = OmegaConf.to_container(OmegaConf.load(folder / "config.yaml"))
     groups = {}
     for name, schema in {
-        "model": registry.config_of(top_level["model"]["name"]),
+        "model": registry.load_config_class(top_level["model"]["name"]),
         **SECTIONS,
     }.items():
         groups[name] = build_settings(schema, top_level.pop(name), f"{name}.")
@@ -348,7 +348,7 @@ def delete_run_files(folder: Path) -> None:
             path.unlink()
 
 
-def keep_predictions_of(report: FitReport, folder: Path) -> None:
+def delete_stale_outputs(report: FitReport, folder: Path) -> None:
     """Delete predictions, evidence and inputs that a killed process wrote with the weights of another training."""
     if not is_fitted_by(report, folder):
         outputs = (*folder.glob("predictions*.jsonl"), *folder.glob("inputs*.jsonl"))

@@ -22,7 +22,7 @@ _HEADERS = ("run", "dataset", "model", "settings", "seed", "split", "score", "wh
 
 
 @dataclass(frozen=True)
-class ListedRun:
+class RunEntry:
     """A run in a list.
 
     Attributes:
@@ -59,7 +59,7 @@ class ListedRun:
 
 def list_runs(
     results: Results, dataset: str | None = None, model: str | None = None, state: str | None = None
-) -> list[ListedRun]:
+) -> list[RunEntry]:
     """Return the runs in a results folder, the newest first; damaged ones are left out with a line.
 
     `dataset`, `model` and `state` (finished, running or interrupted) select some of them.
@@ -89,11 +89,11 @@ def list_runs(
     return sorted(chosen, key=lambda run: run.when, reverse=True)
 
 
-def _finished(results: Results, record: RunRecord) -> ListedRun:
+def _finished(results: Results, record: RunRecord) -> RunEntry:
     settings = ", ".join(filter(None, [record.config.name, record.variant]))
     ranked_by = record.evaluation.ranked_by
     mean = measured_mean(record, ranked_by)
-    return ListedRun(
+    return RunEntry(
         results.run_folder(record),
         "finished",
         datetime.fromisoformat(record.finished).astimezone(),
@@ -105,7 +105,7 @@ def _finished(results: Results, record: RunRecord) -> ListedRun:
     )
 
 
-def _unfinished(results: Results, folder: Path) -> Iterator[ListedRun]:
+def _unfinished(results: Results, folder: Path) -> Iterator[RunEntry]:
     """Yield the run in a folder without a record; nothing if it has no configuration yet."""
     path = folder / "config.yaml"
     try:
@@ -120,16 +120,16 @@ def _unfinished(results: Results, folder: Path) -> Iterator[ListedRun]:
         results.leave_out(DataError(f"not the configuration of a run ({escape_line(error)})", path))
         return
     if lock_holder(folder / "work" / ".lock") is not None:
-        yield ListedRun(folder, "running", when, split, seed)
+        yield RunEntry(folder, "running", when, split, seed)
         return
     words = ["longsumbench", "run", "--config", str(path)]
     if is_elsewhere:
         words.append(f"results_dir={results.root}")
     command = "" if imported else shlex.join(words)  # imported outputs have no system to run
-    yield ListedRun(folder, "interrupted", when, split, seed, command=command)
+    yield RunEntry(folder, "interrupted", when, split, seed, command=command)
 
 
-def render_runs(runs: Sequence[ListedRun]) -> str:
+def render_runs(runs: Sequence[RunEntry]) -> str:
     """Return a table with a line for each run, as wide as the terminal, and how to continue interrupted runs."""
     if not runs:
         return "no such run"
@@ -147,7 +147,7 @@ def render_runs(runs: Sequence[ListedRun]) -> str:
     return "\n".join(lines).rstrip()
 
 
-def _run_row(run: ListedRun) -> tuple[str, ...]:
+def _run_row(run: RunEntry) -> tuple[str, ...]:
     is_of_this_year = run.when.year == datetime.now().year
     when = f"{run.when:%m-%d %H:%M}" if is_of_this_year else f"{run.when:%Y-%m-%d}"
     cells = [

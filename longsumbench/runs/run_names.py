@@ -69,7 +69,7 @@ def format_typed(value: Any) -> str:
 def _read_metadata(model: str) -> Mapping[str, Mapping[str, Any]]:
     """Return full name → metadata of all settings, those of the model in their order; without them if it is unknown."""
     try:
-        sections = {"model": registry.config_of(model), **SECTIONS}
+        sections = {"model": registry.load_config_class(model), **SECTIONS}
     except SuiteError:  # imported outputs, or a plug-in that is not installed
         sections = {**SECTIONS}
     metadata: dict[str, Mapping[str, Any]] = {}

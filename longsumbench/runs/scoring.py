@@ -19,8 +19,8 @@ from longsumbench.core import (
     registry,
     total_truncation,
 )
-from longsumbench.corpora.reading.load import Texts, warn_once
-from longsumbench.corpora.reading.markup import describe_marks, marks_in
+from longsumbench.corpora.loading.load import Texts, warn_once
+from longsumbench.corpora.loading.markup import describe_marks, marks_in
 from longsumbench.errors import DataError
 from longsumbench.metrics.aggregate import column_means, write_scores
 from longsumbench.metrics.evaluate import (
@@ -83,7 +83,7 @@ def score_run(
         for problem in describe_marks(marked, len(marked), "outputs"):
             warn_once(f"{config.model.name}: {problem}")
     examples = scored_examples(config, split, predictions[0])
-    asked_for = asked_metrics(config, texts)
+    asked_for = requested_metrics(config, texts)
     requested = (
         default_metrics(config.score, [*texts.metrics, *(metric.name for metric in asked_for)])
         + asked_for
@@ -143,7 +143,7 @@ def scored_examples(
     return examples
 
 
-def warn_of_other_scripts(scoring: Scoring, split: Split) -> None:
+def warn_about_dropped_letters(scoring: Scoring, split: Split) -> None:
     """Warn before the training if the tokenizer drops most letters of the first references."""
     examples = (split[index] for index in range(min(len(split), _SAMPLED_REFERENCES)))
     references = chain.from_iterable(example.references[:1] for example in examples)
@@ -165,7 +165,7 @@ def write_each_scores(
         write_scores(folder / "scores.csv", per_example)
 
 
-def asked_metrics(config: RunConfig, texts: Texts) -> list[Metric]:
+def requested_metrics(config: RunConfig, texts: Texts) -> list[Metric]:
     """Return the configured metrics, without ROUGE and the dataset's own metrics."""
     names = [
         name

@@ -22,10 +22,10 @@ from longsumbench.errors import UsageError, suite_errors
 from longsumbench.formatting import for_stdout, format_count
 from longsumbench.progress import Progress
 from longsumbench.runs.checkpoints import (
-    FoundSystem,
-    find_checkpoint,
+    SystemRef,
     fitted_system,
     needs_training,
+    resolve_checkpoint,
 )
 from longsumbench.runs.compose import hydra_session
 from longsumbench.runs.evidence import num_wanted
@@ -65,7 +65,7 @@ def summarize_files(
     Raises:
         SuiteError: an error that the user can fix.
     """
-    loader, files = find_system(system, words, results, "all" if as_json else "none")
+    loader, files = resolve_system(system, words, results, "all" if as_json else "none")
     inputs = [with_query(item, query) for item in own_files.read_inputs(files)]
     if together:
         inputs = [own_files.merge_inputs(inputs)]
@@ -88,7 +88,7 @@ def summarize_files(
 
 
 @dataclass(frozen=True)
-class FittedSystem:
+class Summarizer:
     """A system that was trained, or needs no training, ready to summarize texts."""
 
     system: core.System
@@ -136,7 +136,7 @@ class FittedSystem:
 @public_function
 def load_system(
     run: str | Path | RunRecord, results_dir: str | Path = "results", **settings: Any
-) -> FittedSystem:
+) -> Summarizer:
     """Load a trained system, or one that needs no training.
 
         system = load_system("85f3139c", decode={"num_beams": 4}, device="cpu")
@@ -154,23 +154,23 @@ def load_system(
         UsageError: there is no such checkpoint, or a setting is unknown or invalid.
         DataError: the checkpoint is damaged.
     """
-    loader, _ = find_system(run, format_overrides(settings), Results.at(results_dir), "none")
+    loader, _ = resolve_system(run, format_overrides(settings), Results.at(results_dir), "none")
     return load_fitted(loader)
 
 
-def load_fitted(loader: FoundSystem) -> FittedSystem:
+def load_fitted(loader: SystemRef) -> Summarizer:
     """Load a system; errors are those of `load_system`."""
     system = loader.load()
     if system.config.capabilities.oracle:
         raise UsageError(
             f"model={system.config.name} needs references or highlights, and these texts have none"
         )
-    return FittedSystem(system, loader.decoding)
+    return Summarizer(system, loader.decoding)
 
 
-def find_system(
+def resolve_system(
     run: str | Path | RunRecord, words: Sequence[str], results: Results, evidence: str
-) -> tuple[FoundSystem, list[str]]:
+) -> tuple[SystemRef, list[str]]:
     """Return the system that `load_system` finds, and the files among `words`; the others are its settings.
 
     `evidence` is the default of `decode.evidence`. Errors are those of `load_system`.
@@ -180,12 +180,12 @@ def find_system(
     is_name = isinstance(run, str) and run in core.registry.systems.targets()
     if is_name and not any(Path(str(run)).glob("*.json")):  # no checkpoint, no run
         return _find_by_name(str(run), settings, evidence, results), files
-    loader = find_checkpoint(run, results)
+    loader = resolve_checkpoint(run, results)
     recorded = replace(loader.decoding, evidence=evidence)
     return replace(loader, decoding=settle_decoding(settings, recorded)), files
 
 
-def _find_by_name(name: str, words: Sequence[str], evidence: str, results: Results) -> FoundSystem:
+def _find_by_name(name: str, words: Sequence[str], evidence: str, results: Results) -> SystemRef:
     """Return a system that is used as it is.
 
     Raises:
@@ -205,7 +205,7 @@ def _find_by_name(name: str, words: Sequence[str], evidence: str, results: Resul
         _log.info(
             f"model.length={_DEFAULT_LENGTH} words, as no training texts say how long a summary is; type another"
         )
-    return FoundSystem(name, config.decode, partial(fitted_system, config, {}))
+    return SystemRef(name, config.decode, partial(fitted_system, config, {}))
 
 
 def _check_settings(words: Sequence[str], subject: str, prefixes: tuple[str, ...]) -> None:

@@ -13,17 +13,17 @@ from pathlib import Path
 
 from longsumbench import core
 from longsumbench.corpora import own_files
-from longsumbench.corpora.reading.row_files import is_of_rows
-from longsumbench.corpora.reading.rows import can_be_sent, map_in_processes, num_cores
+from longsumbench.corpora.loading.row_files import holds_rows
+from longsumbench.corpora.loading.rows import can_be_sent, map_in_processes, num_cores
 from longsumbench.errors import DataError, UsageError, naming_path
 from longsumbench.files import BadFile, digest, parse_json, write_atomically
 from longsumbench.formatting import format_count
 from longsumbench.progress import Progress
 from longsumbench.runs.results import Results
 from longsumbench.runs.summarize import (
-    FittedSystem,
-    find_system,
+    Summarizer,
     load_fitted,
+    resolve_system,
     summarize_inputs,
     summary_values,
     with_query,
@@ -57,9 +57,9 @@ def summarize_into(
         DataError: a text could not be read; raised at the end.
         SuiteError: another error that the user can fix.
     """
-    loader, paths = find_system(system, words, results, "all" if with_evidence else "none")
+    loader, paths = resolve_system(system, words, results, "all" if with_evidence else "none")
     files, in_lines = own_files.list_files(paths), output.suffix == ".jsonl"
-    has_rows = any(map(is_of_rows, files))
+    has_rows = any(map(holds_rows, files))
     if any(output.absolute().is_relative_to(Path(path).absolute()) for path in paths):
         raise UsageError(
             f"--output {output} is one of the inputs or inside them: choose another place"
@@ -154,7 +154,7 @@ class _Folder:
         write_atomically(self.file(name), f"{summary.text}\n")
 
 
-def _settings_digest(system_name: str, fitted: FittedSystem, query: str | None) -> str:
+def _settings_digest(system_name: str, fitted: Summarizer, query: str | None) -> str:
     system = fitted.system
     neutral_keys = core.names_deciding(core.Decoding, *core.SAME_SYSTEM)
     decoding = {
@@ -176,7 +176,7 @@ def _check_folder_settings(output: Path, settings: str) -> None:
 
 
 def _summarize_jobs(
-    fitted: FittedSystem, query: str | None, jobs: Iterator[own_files.InputJob]
+    fitted: Summarizer, query: str | None, jobs: Iterator[own_files.InputJob]
 ) -> Iterator[tuple[str, core.Summary | DataError]]:
     """Yield the names of texts with their summaries. A baseline that draws nothing runs in a process for each core."""
     summarize = partial(_summarize_batch, fitted.system, fitted.decoding, query)

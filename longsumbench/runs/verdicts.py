@@ -8,7 +8,7 @@ import json
 from pathlib import Path
 from typing import NamedTuple, TypedDict
 
-from longsumbench.core import SentenceScores, SentenceVerdict
+from longsumbench.core import SentenceScore, SentenceScores
 from longsumbench.errors import DataError
 from longsumbench.files import BadFile, parse_json, read_text, write_atomically
 from longsumbench.formatting import format_count
@@ -20,7 +20,7 @@ _UNSUPPORTED = 0.5  # a sentence with a lower score is pointed out
 
 class _VerdictLine(TypedDict):
     id: str
-    verdicts: list[SentenceVerdict]
+    verdicts: list[SentenceScore]
 
 
 def write_verdicts(folder: Path, verdicts: SentenceScores) -> None:
@@ -41,7 +41,7 @@ def read_verdicts(folder: Path, limit: int | None = None) -> SentenceScores:
     Raises:
         DataError: a file is damaged.
     """
-    verdicts: dict[str, dict[str, list[SentenceVerdict]]] = {}
+    verdicts: dict[str, dict[str, list[SentenceScore]]] = {}
     for path in sorted(folder.glob(f"{_PREFIX}*.jsonl")):
         of_metric = verdicts.setdefault(path.stem.removeprefix(_PREFIX), {})
         for number, line in enumerate(read_text(path).splitlines()[:limit], start=1):

@@ -26,10 +26,10 @@ from longsumbench.site.pages import (
     Links,
     OverviewPage,
     RunPage,
-    ShownDataset,
-    ShownSweep,
+    SiteDataset,
     SitePage,
     SiteSection,
+    SiteSweep,
     SweepsPage,
     page_name,
 )
@@ -126,13 +126,13 @@ def _write_sweeps(site: Site) -> None:
     sweeps = []
     for sweep in sweeps_in(site.results.root):
         try:
-            sweeps.append(ShownSweep(sweep, sweep.start(), sweep.present_states()))
+            sweeps.append(SiteSweep(sweep, sweep.start(), sweep.present_states()))
         except DataError as error:
             site.report(error)
     site.write_page(SweepsPage, "sweeps.html", "Sweeps", sweeps=sweeps)
 
 
-def _write_overview(site: Site, datasets: Sequence[ShownDataset]) -> None:
+def _write_overview(site: Site, datasets: Sequence[SiteDataset]) -> None:
     problems = list(site.problems)
     for dataset in datasets:
         problems += [f"{dataset.name}: {line}" for line in dataset.problems]
@@ -144,7 +144,7 @@ def _write_overview(site: Site, datasets: Sequence[ShownDataset]) -> None:
     site.write_page(OverviewPage, "index.html", "Overview", **values)
 
 
-def _write_dataset(site: Site, table: Table) -> ShownDataset:
+def _write_dataset(site: Site, table: Table) -> SiteDataset:
     """Write the pages of a dataset and of its runs."""
     name, records, results = table.dataset, table.records(), site.results
     folders = {record.run_id: results.run_folder(record) for record in records}
@@ -152,7 +152,7 @@ def _write_dataset(site: Site, table: Table) -> ShownDataset:
     # Of a stem, an SVG replaces a PNG
     files = site.copy_files(f"leaderboard/{name}-*.[ps][nv]g", name)
     pictures = {Path(file).stem.removeprefix(f"{name}-"): file for file in files}
-    dataset = ShownDataset(
+    dataset = SiteDataset(
         name,
         table.comparable,
         records,

@@ -24,8 +24,8 @@ from longsumbench.core import Example, SentenceScores, Summary, count_words
 from longsumbench.errors import DataError
 from longsumbench.files import write_atomically
 from longsumbench.formatting import unguard_cell
-from longsumbench.leaderboards.comparability import ROUGE_HEADINGS, heading_of
-from longsumbench.leaderboards.seed_groups import group_by_seed, unit_factor
+from longsumbench.leaderboards.comparability import ROUGE_HEADINGS, find_heading
+from longsumbench.leaderboards.seed_groups import group_rows_by_seed, unit_factor
 from longsumbench.metrics.evaluate import score_column
 from longsumbench.outputs.inspection import inspection_folder
 from longsumbench.runs.predictions import read_summaries
@@ -60,7 +60,7 @@ def write_examples(
     # Runs on other texts or splits are left out: their examples are others
     texts = Counter((run.key.split, run.key.fingerprint) for run in records).most_common(1)[0][0]
     same_texts = [run for run in records if (run.key.split, run.key.fingerprint) == texts]
-    rows = group_by_seed(same_texts, {})[:SHOWN_RUNS]
+    rows = group_rows_by_seed(same_texts, {})[:SHOWN_RUNS]
     # One run for each row; further seeds read the same texts
     runs = [max(row.runs, key=lambda run: run.finished) for row in rows]
     splits = (split_read_by(results.run_folder(run), run) for run in runs)
@@ -163,7 +163,7 @@ def _write_run(
     columns = _score_columns(run)
     measures = []
     for column, number in columns.items():
-        measures.append((column, heading_of(number), run.evaluation.units.get(number, "")))
+        measures.append((column, find_heading(number), run.evaluation.units.get(number, "")))
     rows = []
     for example in ids:
         numbers = scores.get(example, {})

@@ -10,12 +10,12 @@ from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any, ClassVar, NamedTuple
 
-from longsumbench.core import SECTIONS, defaults_of
+from longsumbench.core import SECTIONS, collect_defaults
 from longsumbench.files import write_atomically
-from longsumbench.leaderboards.significance import ComparableRows
+from longsumbench.leaderboards.significance import LeaderboardBlock
 from longsumbench.runs.record import RunRecord, output_problems, source_seen, split_variant
 from longsumbench.site.scatter import SCATTER_HEIGHT, SCATTER_WIDTH, plot_against_cost
-from longsumbench.site.shown_tables import ShownBlock, axis_ticks
+from longsumbench.site.shown_tables import SiteTable, axis_ticks
 from longsumbench.sweeps.state import (
     PointState,
     Sweep,
@@ -88,7 +88,7 @@ class SitePage:
 
 
 @dataclass(frozen=True)
-class ShownDataset:
+class SiteDataset:
     """What the pages show of a dataset.
 
     Attributes:
@@ -99,10 +99,10 @@ class ShownDataset:
     """
 
     name: str
-    comparable: Sequence[ComparableRows]
+    comparable: Sequence[LeaderboardBlock]
     records: Sequence[RunRecord]
     folders: Mapping[str, Path]
-    blocks: Sequence[ShownBlock]
+    blocks: Sequence[SiteTable]
     pictures: Mapping[str, str]
     published: Sequence[Block]
     examples: Mapping[str, bool]
@@ -124,7 +124,7 @@ class OverviewPage(SitePage):
     """The best systems on each dataset, and systems × datasets."""
 
     template: ClassVar = "site/overview.html"
-    datasets: Sequence[ShownDataset]
+    datasets: Sequence[SiteDataset]
     matrix: Sequence[Block]
     problems: Sequence[str]
 
@@ -139,7 +139,7 @@ class DatasetPage(SitePage):
     """The tables and pictures of a dataset."""
 
     template: ClassVar = "site/dataset.html"
-    dataset: ShownDataset
+    dataset: SiteDataset
 
     scatter_width: ClassVar = SCATTER_WIDTH
     scatter_height: ClassVar = SCATTER_HEIGHT
@@ -182,13 +182,13 @@ class RunPage(DatasetPage):
 
     def changed_settings(self, section: str) -> set[str]:
         """Return the names of the settings of a section that differ from their default."""
-        usual = defaults_of(SECTIONS[section]) if section in SECTIONS else {}
+        usual = collect_defaults(SECTIONS[section]) if section in SECTIONS else {}
         changed = {part.partition("=")[0] for part in split_variant(self.run.variant)}
         return changed | {name for name in usual if usual[name] != self.config[section][name]}
 
 
 @dataclass(frozen=True)
-class ShownSweep:
+class SiteSweep:
     """A sweep with its start and the states of its points."""
 
     sweep: Sweep
@@ -201,7 +201,7 @@ class SweepsPage(SitePage):
     """All sweeps of the results folder."""
 
     template: ClassVar = "site/sweeps.html"
-    sweeps: Sequence[ShownSweep]
+    sweeps: Sequence[SiteSweep]
 
     describe_point = staticmethod(describe_point)
     describe_progress = staticmethod(describe_progress)

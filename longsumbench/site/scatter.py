@@ -6,9 +6,9 @@ from dataclasses import dataclass
 from functools import partial
 from typing import NamedTuple
 
-from longsumbench.leaderboards.comparability import heading_of
+from longsumbench.leaderboards.comparability import find_heading
 from longsumbench.runs.record import RunRecord
-from longsumbench.site.shown_tables import ShownBlock, ShownRow, axis_ticks
+from longsumbench.site.shown_tables import SiteRow, SiteTable, axis_ticks
 
 # Sizes in the units of the drawing, which are pixels on a phone
 SCATTER_WIDTH, SCATTER_HEIGHT = 360, 220
@@ -20,7 +20,7 @@ _POWERS = [10.0**power for power in range(-4, 8)]
 class ScatterPoint(NamedTuple):
     """A row in the drawing; `place` is its place in the table."""
 
-    row: ShownRow
+    row: SiteRow
     place: int
     x: float
     y: float
@@ -43,7 +43,7 @@ class Scatter:
     y_ticks: Sequence[tuple[float, str]]
 
 
-def plot_against_cost(shown: ShownBlock) -> Scatter | None:
+def plot_against_cost(shown: SiteTable) -> Scatter | None:
     """Return the scores of the rows against their price, or else their time; None if few rows have it, or all the same."""
     price = _plot_scatter(
         shown, "price", "US$ for all summaries", lambda run: run.ledger.counts.get("price")
@@ -56,7 +56,7 @@ def _run_time(run: RunRecord) -> float | None:
 
 
 def _plot_scatter(
-    shown: ShownBlock, name: str, axis: str, cost: Callable[[RunRecord], float | None]
+    shown: SiteTable, name: str, axis: str, cost: Callable[[RunRecord], float | None]
 ) -> Scatter | None:
     ranked = [row for row in shown.rows if row.interval]
     costs, scores = {}, {}
@@ -81,7 +81,7 @@ def _plot_scatter(
     x_ticks = [(x_of(math.log(tick)), f"{tick:,.10g}") for tick in axis_ticks(left, right, _POWERS)]
     y_ticks = [(y_of(score), f"{score:.4g}") for score in axis_ticks(low, high)]
     rows = f"{len(costs)} of {len(ranked)} rows"
-    title = f"{heading_of(shown.ranked_by)} against {name}, {rows}"
+    title = f"{find_heading(shown.ranked_by)} against {name}, {rows}"
     return Scatter(title, axis, points, x_ticks, y_ticks)
 
 

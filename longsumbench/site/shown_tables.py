@@ -8,8 +8,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from longsumbench.leaderboards.comparability import numbers_shown
-from longsumbench.leaderboards.seed_groups import SeedGroup
-from longsumbench.leaderboards.significance import ComparableRows
+from longsumbench.leaderboards.seed_groups import ResultRow
+from longsumbench.leaderboards.significance import LeaderboardBlock
 from longsumbench.metrics.aggregate import Estimate
 from longsumbench.views.leaderboard import leaderboard_block
 from longsumbench.views.outcomes import describe_leader
@@ -27,7 +27,7 @@ _FEWEST_MARKS = 2
 
 
 @dataclass(frozen=True)
-class ShownRow:
+class SiteRow:
     """A row of a table.
 
     Attributes:
@@ -38,7 +38,7 @@ class ShownRow:
         best: True if it may be the best.
     """
 
-    group: SeedGroup
+    group: ResultRow
     cells: Sequence[str]
     difference: str
     interval: tuple[float, ...] | None
@@ -46,7 +46,7 @@ class ShownRow:
 
 
 @dataclass(frozen=True)
-class ShownBlock:
+class SiteTable:
     """A block of comparable rows.
 
     Attributes:
@@ -57,13 +57,13 @@ class ShownBlock:
 
     block: Block
     kinds: Sequence[str]
-    rows: Sequence[ShownRow]
+    rows: Sequence[SiteRow]
     ranked_by: str
     score: int
     lead: str
 
 
-def show_block(comparable: ComparableRows, table: Sequence[ComparableRows]) -> ShownBlock:
+def show_block(comparable: LeaderboardBlock, table: Sequence[LeaderboardBlock]) -> SiteTable:
     """Return a block with all columns that a reader may choose."""
     rows, ranked_by = comparable.rows, comparable.ranked_by
     # A reader switches kinds of columns on and off
@@ -88,10 +88,10 @@ def show_block(comparable: ComparableRows, table: Sequence[ComparableRows]) -> S
     shown_rows = []
     for row, cells in zip(rows, block.rows, strict=True):
         difference, bar = texts.get(row.key, ""), bars.get(row.key)
-        shown_rows.append(ShownRow(row, cells, difference, bar, row.key in best))
+        shown_rows.append(SiteRow(row, cells, difference, bar, row.key in best))
     kinds = [kind_of.get(name, "") for name in block.names]
     lead = describe_leader(comparable)
-    return ShownBlock(block, kinds, shown_rows, ranked_by, block.names.index(ranked_by), lead)
+    return SiteTable(block, kinds, shown_rows, ranked_by, block.names.index(ranked_by), lead)
 
 
 def axis_ticks(low: float, high: float, marks: Sequence[float] = ()) -> list[float]:

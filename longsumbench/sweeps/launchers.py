@@ -250,7 +250,7 @@ def search_settings(
     try:
         overrides = OverridesParser.create().parse_overrides(list(ranges))
         distributions = {
-            override.get_key_element(): _distribution_of(override) for override in overrides
+            override.get_key_element(): _make_distribution(override) for override in overrides
         }
         sampler = hydra.utils.instantiate(settings["sampler"])
         study = optuna.create_study(sampler=sampler, direction=settings["direction"])
@@ -265,7 +265,7 @@ def search_settings(
         study.tell(trial, score, optuna.trial.TrialState.FAIL if score is None else None)
 
 
-def _distribution_of(override: Override) -> Any:
+def _make_distribution(override: Override) -> Any:
     """Return Optuna's distribution over the values of an override, or over its range."""
     from optuna import distributions
 

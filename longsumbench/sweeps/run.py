@@ -19,9 +19,9 @@ from longsumbench.runs.record import RunRecord
 from longsumbench.runs.results import Results
 from longsumbench.sweeps.launchers import HERE, choose_engine
 from longsumbench.sweeps.sweep import Launch
-from longsumbench.views.after_run import UpdatedTable
 from longsumbench.views.curves import update_curves
 from longsumbench.views.leaderboard import update_table
+from longsumbench.views.run_summary_screen import UpdatedTable
 
 
 @public_function

@@ -14,7 +14,7 @@ from longsumbench.formatting import escape_line, format_count, format_duration
 from longsumbench.progress import Progress
 from longsumbench.runs.overrides import swept_settings
 from longsumbench.runs.pipeline import needs_no_work, run_point, score_baselines
-from longsumbench.runs.plan import Point, plan
+from longsumbench.runs.plan import PlannedRun, plan
 from longsumbench.runs.record import RunRecord, TornRecord
 from longsumbench.runs.results import Results
 from longsumbench.sweeps.launchers import HERE, Engine, search_settings
@@ -55,7 +55,7 @@ class Launch:
         table: a line for each run of a sweep that has ended.
     """
 
-    points: list[Point]
+    points: list[PlannedRun]
     command: tuple[str, ...] = ()
     sweep: bool = False
     engine: Engine = field(default_factory=Engine)
@@ -123,7 +123,7 @@ class Launch:
         if errors and not self.states:
             raise errors[0]
 
-    def _run_points(self, points: Sequence[Point], sweep: Sweep) -> None:
+    def _run_points(self, points: Sequence[PlannedRun], sweep: Sweep) -> None:
         """Run the points that are new; those whose runs are finished need no other process."""
         tasks = self._new_tasks(points, sweep)
         with Progress("sweep", len(tasks), "runs", paced=False) as progress:
@@ -141,7 +141,7 @@ class Launch:
                 if unfinished:
                     self._take_in(self.engine.run(unfinished), progress)
 
-    def _new_tasks(self, points: Sequence[Point], sweep: Sweep) -> list[PointTask]:
+    def _new_tasks(self, points: Sequence[PlannedRun], sweep: Sweep) -> list[PointTask]:
         """Return the tasks of points, one for those that are the same run, as far as there are none yet."""
         tasks: list[PointTask] = []
         times = Counter(point.settings_hash for point in points)

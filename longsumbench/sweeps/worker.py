@@ -16,7 +16,7 @@ from longsumbench.modeling.processes import first_process
 from longsumbench.progress import Progress, watching_progress
 from longsumbench.runs.bug_report import as_reported_error
 from longsumbench.runs.pipeline import run_point, score_baselines, take_part
-from longsumbench.runs.plan import Point
+from longsumbench.runs.plan import PlannedRun
 from longsumbench.runs.record import measured_mean
 from longsumbench.runs.results import Results
 from longsumbench.sweeps.state import DONE, FAILED, RUNNING, SKIPPED, PointState, Sweep
@@ -39,7 +39,7 @@ class PointTask:
 
     sweep: Sweep
     number: int
-    point: Point
+    point: PlannedRun
     baseline_ids: set[str] = field(default_factory=set)
 
     def __call__(self) -> PointState:

@@ -17,7 +17,7 @@ from longsumbench.leaderboards.comparability import (
     ROUGE_PARTS,
     SURVIVAL,
 )
-from longsumbench.leaderboards.seed_groups import SeedGroup
+from longsumbench.leaderboards.seed_groups import ResultRow
 from longsumbench.leaderboards.table import how_to_compute
 from longsumbench.metrics.evaluate import agreement_clause
 from longsumbench.runs.record import RunRecord, measured_mean, source_copied
@@ -83,7 +83,7 @@ def _measure_column(name: str, part: str) -> Column:
     if name.startswith((PLANTED, SURVIVAL)):
         group = "facts stated wrong" if name.endswith("_wrong") else "facts stated right"
 
-    def cell(row: SeedGroup) -> str:
+    def cell(row: ResultRow) -> str:
         return f"{row.numbers[name]:.1f}" if name in row.numbers else ""
 
     def csv(run: RunRecord) -> dict[str, float | None]:
@@ -117,7 +117,7 @@ def _cut_column(cause: str) -> Column:
 
 def _setting_column(key: str) -> Column:
 
-    def cell(row: SeedGroup) -> str:
+    def cell(row: ResultRow) -> str:
         values: dict[str, None] = {}
         for run in row.runs:
             settings = _settings_by_key(run)
@@ -196,7 +196,7 @@ def all_columns(records: Sequence[RunRecord], part: str = "f") -> list[Column]:
     return columns + [_setting_column(key) for key in sorted(keys - names)]
 
 
-def columns_of(records: Iterable[RunRecord], part: str = "f") -> dict[str, Column]:
+def collect_columns(records: Iterable[RunRecord], part: str = "f") -> dict[str, Column]:
     """Return the columns of tables of runs, by name."""
     columns = all_columns(list(records), part)
     return {column.name: column for column in columns if column.heading}

@@ -14,23 +14,27 @@ from typing import Any
 from longsumbench.cache.hub import checkpoint_name
 from longsumbench.errors import UnknownName, UsageError
 from longsumbench.formatting import format_count
-from longsumbench.leaderboards.comparability import PLANTED, ROUGE_HEADINGS, describe_difference
+from longsumbench.leaderboards.comparability import (
+    PLANTED,
+    ROUGE_HEADINGS,
+    describe_unlike_conditions,
+)
 from longsumbench.leaderboards.curves import (
     NO_SETTING,
     Curve,
     Group,
     SweepCurves,
+    build_sweep,
     parse_number,
-    sweep_of,
 )
-from longsumbench.leaderboards.seed_groups import SeedGroup
+from longsumbench.leaderboards.seed_groups import ResultRow
 from longsumbench.leaderboards.significance import read_all_scores
 from longsumbench.leaderboards.table import how_to_compute
 from longsumbench.metrics.aggregate import Estimate
 from longsumbench.runs.record import source_seen
 from longsumbench.runs.results import Results
 from longsumbench.runs.run_names import hide_folders
-from longsumbench.views.notes import (
+from longsumbench.views.footnotes import (
     describe_budget,
     describe_intervals,
     describe_mark,
@@ -49,7 +53,7 @@ from longsumbench.views.tables import csv_text, with_bounds
 MOST_CURVES = 6  # lines with the most points, then the best ones, are drawn
 _MOST_TICKS = 10
 
-_Points = list[tuple[str, SeedGroup]]  # value on the axis, or `NO_SETTING` → result
+_Points = list[tuple[str, ResultRow]]  # value on the axis, or `NO_SETTING` → result
 
 
 def update_curves(
@@ -65,7 +69,7 @@ def update_curves(
     The files are `leaderboard/<dataset>-<setting>[-<second>].csv`, `.png` and `.svg`. If `kind` is not the number by
     which runs are ranked, the names of the pictures end with it. A lock serializes simultaneous jobs.
 
-    `words` are as in `sweep_of`. The group of the runs in `run_ids` is drawn, or the largest. Unless a picture is
+    `words` are as in `build_sweep`. The group of the runs in `run_ids` is drawn, or the largest. Unless a picture is
     required, try both settings, then each one, then give up.
 
     Raises:
@@ -80,7 +84,7 @@ def update_curves(
             attempts += [[word] for word in words]
         for keys in attempts:
             try:
-                sweep = sweep_of(dataset, records, keys, scores, run_ids)
+                sweep = build_sweep(dataset, records, keys, scores, run_ids)
                 break
             except UsageError:
                 if required:
@@ -110,7 +114,7 @@ def curves_figure(sweep: SweepCurves, kind: str | None = None) -> SeriesFigure:
     """
     kind = kind or sweep.ranked_by()
     _check_kind(kind, sweep)
-    lines = _lines_of(sweep, kind)
+    lines = _split_lines(sweep, kind)
     values = sweep.values(sweep.axis)
     positions = _place_values(values)
     # Of many values, every second or third has a label
@@ -124,7 +128,11 @@ def curves_figure(sweep: SweepCurves, kind: str | None = None) -> SeriesFigure:
     settings = " and ".join(map(_short_name, sweep.keys))
     return SeriesFigure(
         f"{sweep.dataset}: {_name_of(kind)} against {settings}",
-        [PanelRow(f"{_name_of(kind)} ({_unit_of(kind, sweep)})", [Panel("", axis, ticks, series)])],
+        [
+            PanelRow(
+                f"{_name_of(kind)} ({_find_unit(kind, sweep)})", [Panel("", axis, ticks, series)]
+            )
+        ],
         [". ".join(describe_group(sweep.groups[0], sweep)) + ".", *_notes(sweep, kind, lines)],
     )
 
@@ -142,7 +150,7 @@ def _check_kind(kind: str, sweep: SweepCurves) -> None:
         raise UnknownName(f"number against {' and '.join(sweep.keys)}", kind, choices)
 
 
-def _lines_of(sweep: SweepCurves, kind: str) -> dict[str, _Points]:
+def _split_lines(sweep: SweepCurves, kind: str) -> dict[str, _Points]:
     """Return label → points: lines with the most points first, then the best."""
     lines: dict[str, _Points] = {}
     for curve in sweep.groups[0].curves:
@@ -172,14 +180,14 @@ def _series(label: str, points: _Points, kind: str, positions: Mapping[str, floa
         numbers[positions[value]] = group.numbers[kind]
         if not group.learned.comparable:
             hollow.add(positions[value])
-    words = _words_of_unlearned(points)
+    words = _list_unlearned_words(points)
     if len(words) == len(points):
         label = f"{label} ({', '.join(dict.fromkeys(words))})"
     is_grey = not any(group.ranked for _, group in points)
     return Series(label, points[0][1].first.key.model, numbers, across, hollow, is_grey)
 
 
-def _words_of_unlearned(points: _Points) -> list[str]:
+def _list_unlearned_words(points: _Points) -> list[str]:
     return [group.learned.word for _, group in points if not group.learned.comparable]
 
 
@@ -219,7 +227,7 @@ def describe_group(group: Group, sweep: SweepCurves) -> list[str]:
     first, drawn = group.curves[0].first, sweep.groups[0].curves[0].first
     texts = [
         f"{first.key.split} split, {format_count(first.evaluation.n, 'example')}",
-        describe_difference(first, drawn),
+        describe_unlike_conditions(first, drawn),
         describe_budget(group.records()).rstrip("."),
     ]
     return [text for text in texts if text]
@@ -236,7 +244,7 @@ def _notes(sweep: SweepCurves, kind: str, lines: Mapping[str, _Points]) -> list[
     one_seed = dict.fromkeys(row.first.key.model for row in measured if row.one_seed)
     words = set[str]()
     for label in list(lines)[:MOST_CURVES]:
-        words.update(_words_of_unlearned(lines[label]))
+        words.update(_list_unlearned_words(lines[label]))
     first_note = join(
         f"Bands and whiskers: 95 % intervals over {over}.",
         f"One seed, another may differ: {', '.join(one_seed)}." if one_seed else "",
@@ -259,7 +267,7 @@ def _name_of(kind: str) -> str:
     return "planted facts stated right" if kind == PLANTED else kind
 
 
-def _unit_of(kind: str, sweep: SweepCurves) -> str:
+def _find_unit(kind: str, sweep: SweepCurves) -> str:
     for record in sweep.groups[0].records():
         if kind in record.evaluation.units:
             return record.evaluation.units[kind]
@@ -288,15 +296,15 @@ def _point_row(sweep: SweepCurves, curve: Curve, place: tuple[str, ...]) -> dict
     row["seeds"] = " ".join(str(run.key.seed) for run in runs if run.key.seed is not None)
     for kind in sweep.kinds():
         row |= with_bounds(kind, point.numbers.get(kind))
-    row["train_seconds"] = _mean_of_known(run.fit.seconds for run in runs if run.trained)
-    row["tokens_per_second"] = _mean_of_known(run.costs.decode_tokens_per_second for run in runs)
-    row["source_seen"] = _mean_of_known(source_seen(run) for run in runs)
+    row["train_seconds"] = _known_mean(run.fit.seconds for run in runs if run.trained)
+    row["tokens_per_second"] = _known_mean(run.costs.decode_tokens_per_second for run in runs)
+    row["source_seen"] = _known_mean(source_seen(run) for run in runs)
     row["train_steps"] = " ".join(dict.fromkeys(str(run.fit.steps) for run in runs))
     row["run_ids"] = " ".join(run.run_id for run in runs)
     row["repeated"] = " ".join(run.run_id for run in point.repeated)
     return row
 
 
-def _mean_of_known(values: Iterable[float | None]) -> float | None:
+def _known_mean(values: Iterable[float | None]) -> float | None:
     numbers = [value for value in values if value is not None]
     return sum(numbers) / len(numbers) if numbers else None

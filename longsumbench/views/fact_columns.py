@@ -9,7 +9,7 @@ from pathlib import PurePath
 from typing import Any
 
 from longsumbench.formatting import format_duration, percent
-from longsumbench.leaderboards.seed_groups import NEVER_RANKED, NOT_SHOWN, SeedGroup
+from longsumbench.leaderboards.seed_groups import NEVER_RANKED, NOT_SHOWN, ResultRow
 from longsumbench.runs.record import (
     SHORT_ID,
     RecordedSystem,
@@ -54,7 +54,7 @@ class Column:
     name: str
     heading: str
     meaning: str
-    cell: Callable[[SeedGroup], str]
+    cell: Callable[[ResultRow], str]
     csv: _CsvCells | None = None
     needed: _Condition = always
     align: str = "r"
@@ -90,7 +90,7 @@ def fact_column(
     The CSV has it under the same name if it is `needed`.
     """
 
-    def cell(row: SeedGroup) -> str:
+    def cell(row: ResultRow) -> str:
         values = [value(run) for run in row.runs]
         # Texts are listed, numbers are averaged
         if align == "l":
@@ -106,7 +106,7 @@ def fact_column(
     return Column(name, heading, meaning, cell, csv, needed, align)
 
 
-def _remarks_cell(row: SeedGroup) -> str:
+def _remarks_cell(row: ResultRow) -> str:
     texts: dict[str, None] = {}
     for run in row.runs:
         texts |= dict.fromkeys(remarks(run))
@@ -128,7 +128,7 @@ def remarks(record: RunRecord) -> list[str]:
     return [remark for remark, holds in candidates.items() if holds]
 
 
-def _length_cell(row: SeedGroup) -> str:
+def _length_cell(row: ResultRow) -> str:
     outputs = row.first.evaluation.outputs
     if row.words is None or outputs is None:
         return ""
@@ -136,23 +136,23 @@ def _length_cell(row: SeedGroup) -> str:
     return f"{row.words:.0f}" if reference is None else f"{row.words:.0f} / {reference:.0f}"
 
 
-def _seed_cell(row: SeedGroup) -> str:
+def _seed_cell(row: ResultRow) -> str:
     return ", ".join(str(run.key.seed) for run in row.runs if run.key.seed is not None)
 
 
-def _seeds_cell(row: SeedGroup) -> str:
+def _seeds_cell(row: ResultRow) -> str:
     return "" if row.first.key.seed is None else str(len(row.runs))
 
 
-def _run_cell(row: SeedGroup) -> str:
+def _run_cell(row: ResultRow) -> str:
     return row.key[:SHORT_ID] if len(row.runs) == 1 else f"{len(row.runs)} runs"
 
 
-def _floor_cell(row: SeedGroup) -> str:
+def _floor_cell(row: ResultRow) -> str:
     return "" if row.learned.floor is None else f"{row.learned.floor:.1f}"
 
 
-def _lift_cell(row: SeedGroup) -> str:
+def _lift_cell(row: ResultRow) -> str:
     return "" if row.learned.lift is None else f"{row.learned.lift:.0f} %"
 
 
@@ -228,11 +228,11 @@ def run_values(run: RunRecord) -> dict[str, Any]:
     }
 
 
-def _share_of_cut_targets(run: RunRecord) -> float | None:
+def _cut_target_share(run: RunRecord) -> float | None:
     return percent(run.fit.targets_cut, run.train_examples) if run.trained else None
 
 
-def _share_of_cut_outputs(run: RunRecord) -> float | None:
+def _cut_output_share(run: RunRecord) -> float | None:
     return None if run.imported else percent(run.ledger.outputs_cut, run.num_outputs)
 
 
@@ -261,7 +261,7 @@ COST_COLUMNS = (
         "targets_cut",
         "targets\ncut",
         "share of training targets that were cut",
-        _share_of_cut_targets,
+        _cut_target_share,
         show_percent,
         always,
     ),
@@ -269,7 +269,7 @@ COST_COLUMNS = (
         "outputs_cut",
         "outputs\ncut",
         "share of outputs that stopped at the length limit",
-        _share_of_cut_outputs,
+        _cut_output_share,
         show_percent,
         always,
     ),
@@ -342,7 +342,7 @@ def _output_values(run: RunRecord) -> dict[str, Any]:
     return {name: facts.get(fact) for name, fact in _OUTPUT_FACTS.items()}
 
 
-def _share_of_outputs(part: str, whole: str) -> Callable[[RunRecord], float | None]:
+def _output_share(part: str, whole: str) -> Callable[[RunRecord], float | None]:
 
     def share(run: RunRecord) -> float | None:
         facts = run.evaluation.outputs
@@ -361,14 +361,14 @@ OUTPUT_COLUMNS = (
         "distinct",
         "distinct",
         "share of the compared outputs that differ from each other",
-        _share_of_outputs("distinct", "compared"),
+        _output_share("distinct", "compared"),
         show_percent,
     ),
     fact_column(
         "repetitive",
         "repeti-\ntive",
         "share of outputs of which half of the sequences of three words occurred earlier in them",
-        _share_of_outputs("repetitive", "count"),
+        _output_share("repetitive", "count"),
         show_percent,
     ),
     csv_only(

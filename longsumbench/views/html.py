@@ -21,7 +21,7 @@ from longsumbench.formatting import (
     format_interval,
     format_plain_value,
 )
-from longsumbench.leaderboards.comparability import heading_of
+from longsumbench.leaderboards.comparability import find_heading
 from longsumbench.views.marked_words import SHORTEST_WORD
 from longsumbench.views.tables import TIED, Stressed, Tied, on_one_line
 
@@ -62,7 +62,7 @@ def _environment() -> "Environment":
         "count_words": lambda text: count_words([text]),
         "data_url": _data_url,
         "duration": format_duration,
-        "heading": heading_of,
+        "heading": find_heading,
         "interval": lambda number: format_interval(number.low, number.high, ".1f"),
         "one_line": on_one_line,
         "plain": format_plain_value,

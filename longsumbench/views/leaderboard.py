@@ -16,24 +16,24 @@ from longsumbench.formatting import format_count
 from longsumbench.leaderboards.comparability import (
     ROUGE_PARTS,
     SURVIVAL,
-    describe_difference,
-    heading_of,
+    describe_unlike_conditions,
+    find_heading,
     numbers_shown,
 )
 from longsumbench.leaderboards.published import Published
-from longsumbench.leaderboards.seed_groups import SeedGroup
-from longsumbench.leaderboards.significance import METHOD, ComparableRows, best_rows
+from longsumbench.leaderboards.seed_groups import ResultRow
+from longsumbench.leaderboards.significance import METHOD, LeaderboardBlock, best_rows
 from longsumbench.leaderboards.table import Table, find_datasets, read_table
 from longsumbench.runs.record import SHORT_ID
 from longsumbench.runs.results import Results
 from longsumbench.runs.run_names import describe_shared
 from longsumbench.views import tables
-from longsumbench.views.columns import columns_of, csv_rows
+from longsumbench.views.columns import collect_columns, csv_rows
 from longsumbench.views.fact_columns import Column, has_system_facts
 from longsumbench.views.figures import draw_figure
+from longsumbench.views.footnotes import collect_runs, describe_untrained, footnotes
 from longsumbench.views.intervals import IntervalFigure, IntervalPanel, IntervalRow
 from longsumbench.views.ledger import ledger_block
-from longsumbench.views.notes import describe_untrained, footnotes, runs_of
 from longsumbench.views.published import published_blocks
 from longsumbench.views.recall import (
     SURVIVAL_PANELS,
@@ -64,8 +64,8 @@ _RECALL_PICTURES = (
 
 
 def leaderboard_block(
-    comparable: ComparableRows,
-    table: Sequence[ComparableRows],
+    comparable: LeaderboardBlock,
+    table: Sequence[LeaderboardBlock],
     part: str = "f",
     column_names: Sequence[str] = (),
 ) -> Block:
@@ -79,7 +79,7 @@ def leaderboard_block(
     if table[1:]:
         number = [block is comparable for block in table].index(True) + 1
         heading = f"block {number}: {heading}"
-    if unlike := describe_difference(rows[0].first, table[0].rows[0].first):
+    if unlike := describe_unlike_conditions(rows[0].first, table[0].rows[0].first):
         heading += f"; not comparable with the first block: {unlike}"
     columns, optional = _choose_columns(comparable, part, column_names)
     names = {column.name for column in columns}
@@ -95,13 +95,13 @@ def leaderboard_block(
     )
 
 
-def describe_shared_settings(rows: Sequence[SeedGroup]) -> str:
+def describe_shared_settings(rows: Sequence[ResultRow]) -> str:
     """Return the line below a table with the settings that the rows of each system share; empty without any."""
     text = describe_shared([row.name for row in rows])
     return f"{text}." if text else ""
 
 
-def describe_block(comparable: ComparableRows, table: Sequence[ComparableRows]) -> str:
+def describe_block(comparable: LeaderboardBlock, table: Sequence[LeaderboardBlock]) -> str:
     """Describe what comparable runs have in common: "test split, 183 examples, texts of my_texts".
 
     Own texts also have their fingerprint if other blocks of the table have other texts.
@@ -111,7 +111,7 @@ def describe_block(comparable: ComparableRows, table: Sequence[ComparableRows]) 
     return f"{run.key.split} split, {format_count(run.evaluation.n, 'example')}{texts}{untrained}"
 
 
-def _describe_texts(comparable: ComparableRows, table: Sequence[ComparableRows]) -> str:
+def _describe_texts(comparable: LeaderboardBlock, table: Sequence[LeaderboardBlock]) -> str:
     run, texts = comparable.rows[0].first, ""
     if path := run.config.dataset.path:
         texts = f", texts of {PurePath(path).name or path}"
@@ -121,12 +121,12 @@ def _describe_texts(comparable: ComparableRows, table: Sequence[ComparableRows])
 
 
 def _choose_columns(
-    comparable: ComparableRows, part: str, column_names: Sequence[str]
+    comparable: LeaderboardBlock, part: str, column_names: Sequence[str]
 ) -> tuple[list[Column], list[Column]]:
     """Return the columns of a block, and those that a narrow terminal leaves out, the least important first."""
     rows = comparable.rows
-    runs = runs_of(rows)
-    all_columns = columns_of(runs, part)
+    runs = collect_runs(rows)
+    all_columns = collect_columns(runs, part)
     # Chosen columns: a narrow terminal leaves out the last ones first
     if column_names:
         names = dict.fromkeys((*_WHO, *column_names))
@@ -144,12 +144,12 @@ def _choose_columns(
     return [all_columns[name] for name in shown], left_out_first
 
 
-def seeds_column(rows: Sequence[SeedGroup]) -> str:
+def seeds_column(rows: Sequence[ResultRow]) -> str:
     """Return the name of the column of seeds: their number, or the seed itself if each row is a single run."""
     return "seeds" if any(len(row.runs) > 1 for row in rows) else "seed"
 
 
-def row_cells(comparable: ComparableRows, columns: Sequence[Column]) -> list[list[str]]:
+def row_cells(comparable: LeaderboardBlock, columns: Sequence[Column]) -> list[list[str]]:
     """Return for each row its place and its cells; oracles and systems that did not learn have no place and marks.
 
     The best number of a column has no mark if it is of one seed.
@@ -369,7 +369,7 @@ def leaderboard_figure(dataset: str, results_dir: str | Path = "results") -> "Fi
     for row in table[0].rows:
         rows.append(IntervalRow(row.label, row.numbers[number], row.first.key.model))
     title = f"{dataset}, {describe_block(table[0], table)}"
-    axis = f"{heading_of(number)}, with 95 % intervals"
+    axis = f"{find_heading(number)}, with 95 % intervals"
     figure = IntervalFigure(title, [IntervalPanel("", rows)], axis)
     return draw_figure(figure.size, figure.draw)
 

@@ -3,7 +3,7 @@
 from collections.abc import Mapping, Sequence
 
 from longsumbench.formatting import percent
-from longsumbench.leaderboards.seed_groups import SeedGroup
+from longsumbench.leaderboards.seed_groups import ResultRow
 from longsumbench.runs.record import RunRecord, source_seen
 from longsumbench.runs.run_names import describe_run
 from longsumbench.views.tables import Block
@@ -33,7 +33,7 @@ def format_share(part: int, total: int) -> str:
 
 
 def ledger_block(
-    records: Sequence[RunRecord], places: Mapping[str, tuple[int, SeedGroup]]
+    records: Sequence[RunRecord], places: Mapping[str, tuple[int, ResultRow]]
 ) -> Block:
     """Return a block with a row for each run; `places` are those of the table (`Table.locate_runs`), or empty."""
     rows = []

@@ -6,7 +6,7 @@ from dataclasses import replace
 from typing import Any
 
 from longsumbench.formatting import format_count
-from longsumbench.leaderboards.comparability import heading_of
+from longsumbench.leaderboards.comparability import find_heading
 from longsumbench.leaderboards.matrix import Matrix, MatrixColumn, read_matrices
 from longsumbench.leaderboards.significance import METHOD
 from longsumbench.runs.results import Results
@@ -58,7 +58,7 @@ def matrix_block(matrix: Matrix, brief: bool = False) -> Block:
     headings = {}
     for column in matrix.columns:
         name = column.dataset.replace("_", "_\n")
-        headings[f"{name}\n{heading_of(column.number)}"] = len(column.rows)
+        headings[f"{name}\n{find_heading(column.number)}"] = len(column.rows)
     notes = _matrix_notes(matrix)
     if len(systems) < len(matrix.systems):
         left_out = len(matrix.systems) - len(systems)

@@ -7,9 +7,9 @@
 from collections.abc import Mapping, Sequence
 
 from longsumbench.formatting import describe_interval
-from longsumbench.leaderboards.comparability import heading_of
-from longsumbench.leaderboards.seed_groups import NEVER_RANKED, NOT_RANKED, SeedGroup
-from longsumbench.leaderboards.significance import ComparableRows, JudgedDifference, Outcome
+from longsumbench.leaderboards.comparability import find_heading
+from longsumbench.leaderboards.seed_groups import NEVER_RANKED, NOT_RANKED, ResultRow
+from longsumbench.leaderboards.significance import LeaderboardBlock, Outcome, TestedDifference
 
 _MOST_NAMES = 4  # in a list
 _SHORT = {
@@ -37,20 +37,20 @@ def shorten_list(names: Sequence[str], between: str = ", ") -> str:
 
 
 def describe_pair(
-    first: str, second: str, difference: JudgedDifference, number: str, unit: str = "points"
+    first: str, second: str, difference: TestedDifference, number: str, unit: str = "points"
 ) -> str:
     """Say whether one of two systems is ahead, without a period; `difference` is the first minus the second."""
     if difference.mean < 0:
         first, second, difference = second, first, difference.reversed()
     interval = describe_interval(difference.low, difference.high, difference.confidence, ".2f")
-    amount = f"{difference.mean:z.2f} {unit} of {heading_of(number)}"
+    amount = f"{difference.mean:z.2f} {unit} of {find_heading(number)}"
     if difference.outcome == Outcome.AHEAD:
         return f"{first} is above {second} by {amount}{interval}"
     reason = _REASONS[difference.outcome]
     return f"Nothing is shown: {first} is {amount} above {second}{interval}, but {reason}"
 
 
-def describe_leader(block: ComparableRows) -> str:
+def describe_leader(block: LeaderboardBlock) -> str:
     """Say in one sentence which row is ahead of which others, or why nothing is shown."""
     decided = block.decide()
     if decided is None:
@@ -68,7 +68,7 @@ def describe_leader(block: ComparableRows) -> str:
     return f"{text}."
 
 
-def describe_place(block: ComparableRows, row: SeedGroup) -> str:
+def describe_place(block: LeaderboardBlock, row: ResultRow) -> str:
     """Return the short form for a row: "place 2 of 7, 1.20 below ranker (not shown to differ)"."""
     if row not in block.ranked:
         return "oracle" if row.first.oracle else row.learned.word
@@ -83,7 +83,7 @@ def describe_place(block: ComparableRows, row: SeedGroup) -> str:
     return f"{place}, {abs(difference.mean):.2f} {relation} ({_SHORT[difference.outcome]})"
 
 
-def describe_undecided(block: ComparableRows) -> str:
+def describe_undecided(block: LeaderboardBlock) -> str:
     """Name the rows about which no test can decide, with the reason."""
     reasons: dict[str, list[str]] = {}
     for row in block.ranked if block.ranked[1:] else ():
@@ -95,7 +95,7 @@ def describe_undecided(block: ComparableRows) -> str:
     return _list_by_reason("Without a verdict", reasons)
 
 
-def describe_unlearned(rows: Sequence[SeedGroup]) -> str:
+def describe_unlearned(rows: Sequence[ResultRow]) -> str:
     """Name the rows that are not ranked because they did not learn, and those of which that is not known or shown."""
     unranked: dict[str, list[str]] = {}
     doubtful: dict[str, list[str]] = {}

@@ -27,7 +27,7 @@ def published_blocks(
     published = chosen or read_published(dataset, part)
     if not published:
         return []
-    rows = _best_of_our_systems(published) if brief and not chosen else published
+    rows = _best_system_rows(published) if brief and not chosen else published
     # Notes are one paragraph, each sentence only if it applies
     notes = [
         f"As printed, on the official data, scored as in each source: {ROUGE_PARTS[part]}, not ranked with our rows."
@@ -54,14 +54,14 @@ def published_blocks(
         (),
         ("system", "variant", "input\ntokens", *headings, "split", "source"),
         "llr" + "r" * len(headings) + "ll",
-        [_cells_of(row) for row in rows],
+        [_format_published(row) for row in rows],
         optional=("input\ntokens", "split", "R-2"),
         footnotes=(" ".join(notes),),
     )
     return [block.without_empty_columns()]
 
 
-def _best_of_our_systems(published: Sequence[Published]) -> list[Published]:
+def _best_system_rows(published: Sequence[Published]) -> list[Published]:
     """Return the best row that a paper of ours reports of its own system."""
     best: dict[str, Published] = {}
     for row in published:
@@ -71,7 +71,7 @@ def _best_of_our_systems(published: Sequence[Published]) -> list[Published]:
     return list(best.values())
 
 
-def _cells_of(row: Published) -> list[str]:
+def _format_published(row: Published) -> list[str]:
     scores = [row.scores.get(column, "") for column in COLUMNS.values()]
     source = f"{row.source} †" if row.doubted else row.source
     return [row.system, row.variant, row.input_tokens, *scores, row.test_set, source]

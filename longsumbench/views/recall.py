@@ -14,10 +14,10 @@ from longsumbench.leaderboards.seed_groups import (
     NEVER_RANKED,
     NOT_SHOWN,
     UNKNOWN,
-    SeedGroup,
+    ResultRow,
 )
 from longsumbench.metrics.fact_survival import FACT_KINDS
-from longsumbench.views.notes import describe_intervals, describe_mark, join
+from longsumbench.views.footnotes import describe_intervals, describe_mark, join
 from longsumbench.views.series import Panel, PanelRow, Series, SeriesFigure
 
 CHANCE = "fact_recall_chance"
@@ -86,19 +86,19 @@ SURVIVAL_PANELS = (
 
 
 def recall_lines(
-    rows: Sequence[SeedGroup], panels: Sequence[RecallPanel] = PANELS
-) -> list[SeedGroup]:
+    rows: Sequence[ResultRow], panels: Sequence[RecallPanel] = PANELS
+) -> list[ResultRow]:
     """Return the comparable rows that have a line, in their order: no oracles, and no systems without any point."""
     measures = set().union(*(panel.places for panel in panels))
     return [row for row in rows if not row.first.oracle and measures & row.numbers.keys()]
 
 
-def choose_lines(lines: Sequence[SeedGroup]) -> list[SeedGroup]:
+def choose_lines(lines: Sequence[ResultRow]) -> list[ResultRow]:
     """Return the lines that are drawn, in their order: of each model the first that learned, then others.
 
     If no line of a model learned, its first one counts.
     """
-    by_model: dict[str, list[SeedGroup]] = {}
+    by_model: dict[str, list[ResultRow]] = {}
     for line in lines:
         by_model.setdefault(line.first.key.model, []).append(line)
     best = []
@@ -110,7 +110,7 @@ def choose_lines(lines: Sequence[SeedGroup]) -> list[SeedGroup]:
     return [line for line in lines if line in chosen]
 
 
-def survival_figure(title: str, lines: Sequence[SeedGroup]) -> SeriesFigure:
+def survival_figure(title: str, lines: Sequence[ResultRow]) -> SeriesFigure:
     """Return the figure of fact survival, with levels for the length of the first system; see `recall_figure`."""
     first = lines[0]
     levels = {}
@@ -124,7 +124,7 @@ def survival_figure(title: str, lines: Sequence[SeedGroup]) -> SeriesFigure:
 
 def recall_figure(
     title: str,
-    lines: Sequence[SeedGroup],
+    lines: Sequence[ResultRow],
     panels: Sequence[RecallPanel] = PANELS,
     measured: str = "facts stated right (%)",
     note: str = "",
@@ -161,7 +161,7 @@ def recall_figure(
     return SeriesFigure(title, [PanelRow(measured, plots, (-4, 104))], [join(*sentences)])
 
 
-def _panel(panel: RecallPanel, lines: Sequence[SeedGroup]) -> Panel:
+def _panel(panel: RecallPanel, lines: Sequence[ResultRow]) -> Panel:
     levels = dict(panel.guesses)
     for line in lines:
         if chance := line.numbers.get(CHANCE):
@@ -172,7 +172,7 @@ def _panel(panel: RecallPanel, lines: Sequence[SeedGroup]) -> Panel:
     return Panel(panel.heading, panel.axis, ticks, series, levels, panel.joined)
 
 
-def _series(panel: RecallPanel, line: SeedGroup, order: int) -> Series:
+def _series(panel: RecallPanel, line: ResultRow, order: int) -> Series:
     numbers, learned = line.numbers, line.learned
     # Points without lines are next to those of other systems
     shift = 0.0 if panel.joined else _POINTS_APART * order

@@ -105,7 +105,7 @@ def place_numbers(numbers: Sequence[float]) -> list[float]:
 
 def draw_series(content: SeriesFigure, kinds: Sequence[str] = ("png",)) -> dict[str, bytes]:
     """Draw a figure, with a legend at the right; return kind ("png", "svg") → bytes."""
-    styles = _styles_of(content)
+    styles = _choose_styles(content)
     num_lines = sum(1 + len(label) // _LABEL_WIDTH for label in styles)
     num_notes = sum(1 + len(note) // _NOTE_WIDTH for note in content.notes)
     plots = max(_ROW_HEIGHT * len(content.rows), _LEGEND_LINE * num_lines)
@@ -113,7 +113,7 @@ def draw_series(content: SeriesFigure, kinds: Sequence[str] = ("png",)) -> dict[
     return render_picture(size, partial(_draw_content, content, styles), kinds)
 
 
-def _styles_of(content: SeriesFigure) -> _Styles:
+def _choose_styles(content: SeriesFigure) -> _Styles:
     """Return label → keywords of `Axes.plot`, in the order of the legend: series, then levels."""
     series: dict[str, Series] = {}
     levels: dict[str, float] = {}

@@ -31,7 +31,7 @@ from longsumbench.modeling.extraction import (
     mean_target_words,
 )
 from longsumbench.modeling.ranking import Ranking, lexrank, rank
-from longsumbench.modeling.units import paragraphs_of
+from longsumbench.modeling.units import split_paragraphs
 from longsumbench.models.baselines import config as settings
 from longsumbench.rouge.scorer import SuiteScorer
 from longsumbench.rouge.selection import oracle_sentences
@@ -136,7 +136,7 @@ class RankedExtract(RankedBaseline):
         """Yield an extract of every example, one sentence per line."""
         self.ranking.use_device(decoding.device)
         for example in examples:
-            parts = paragraphs_of(example, self.config.unit)
+            parts = split_paragraphs(example, self.config.unit)
             scores = self.ranking.scores(example, [part.text for part in parts])
             scored = ScoredSpans([part.span for part in parts], scores)
             sentences = chosen_sentences(
@@ -159,7 +159,7 @@ class LexRank(FixedLength):
     def summarize(self, examples: Sequence[Example], decoding: Decoding) -> Iterator[Summary]:
         """Yield an extract of every example, one sentence per line."""
         for example in examples:
-            length, parts = self.length(example), paragraphs_of(example, self.config.unit)
+            length, parts = self.length(example), split_paragraphs(example, self.config.unit)
             scores = lexrank([part.text for part in parts], self.config.damping)
             # Sentences keep the order of the source; paragraphs are copied best first, as in the paper.
             if self.config.unit == "sentence":

@@ -11,14 +11,14 @@ from longsumbench.core import (
     Count,
     Decoding,
     OneOf,
-    Recipe,
     Seconds,
     SystemConfig,
     Text,
+    TrainConfig,
     setting,
 )
 from longsumbench.errors import UsageError
-from longsumbench.models.command.programs import PLACEHOLDER, hash_files, version_of
+from longsumbench.models.command.programs import PLACEHOLDER, hash_files, read_version
 
 _Input = Annotated[str, OneOf("text", "json")]
 
@@ -89,14 +89,14 @@ class CommandConfig(_ForeignConfig):
         program: dict[str, Any] = {"program_files": hash_files(self.words)}
         if self.version_command:
             words = _split_command("version_command", self.version_command)
-            program["program_version"] = version_of(tuple(words))
+            program["program_version"] = read_version(tuple(words))
         return program
 
     def identity(self) -> dict[str, Any]:
         """Return the settings, and `program`."""
         return {**super().identity(), **self.program}
 
-    def without_effect(self, train: Recipe, decode: Decoding) -> set[str]:
+    def without_effect(self, train: TrainConfig, decode: Decoding) -> set[str]:
         """Return the length if the program is not asked for one."""
         return set() if "words" in self.placeholders else {"length"}
 

@@ -19,7 +19,7 @@ from tempfile import TemporaryDirectory, TemporaryFile
 from threading import Event
 from typing import IO
 
-from longsumbench.cache.artifacts import hash_of_file
+from longsumbench.cache.artifacts import hash_file
 from longsumbench.errors import DataError, EnvironmentProblem
 from longsumbench.files import open_regular
 from longsumbench.formatting import escape_line
@@ -154,7 +154,7 @@ def hash_files(words: Sequence[str]) -> dict[str, str]:
         if os.path.isfile(word):
             paths.setdefault(word, word)
     try:
-        return {word: hash_of_file(Path(path)) for word, path in paths.items()}
+        return {word: hash_file(Path(path)) for word, path in paths.items()}
     except OSError as error:
         raise EnvironmentProblem(
             f"model.command has a file that cannot be read: {error}"
@@ -175,7 +175,7 @@ def check_program_files(hashes: Mapping[str, str]) -> None:
 
 
 @cache
-def version_of(words: tuple[str, ...]) -> str:
+def read_version(words: tuple[str, ...]) -> str:
     """Return what a command prints as its program's version.
 
     Raises:

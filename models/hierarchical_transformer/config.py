@@ -13,7 +13,7 @@ from longsumbench.core import (
     Text,
     TokenCount,
     Width,
-    defaults_of,
+    collect_defaults,
     setting,
 )
 from longsumbench.core.registry import Registry
@@ -69,7 +69,7 @@ class TransformerConfig(RankedConfig):
         return {"official": self.fidelity == "official"}
 
     def __post_init__(self) -> None:
-        defaults, has_encoder = defaults_of(type(self)), self.starts_from_encoder()
+        defaults, has_encoder = collect_defaults(type(self)), self.starts_from_encoder()
         for name in ("d_model", "encoder_layers"):
             if vars(self)[name] in (None, defaults[name]):  # not given
                 setattr(self, name, None if has_encoder else defaults[name])

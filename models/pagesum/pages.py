@@ -79,9 +79,9 @@ class PageReader(UnitReader):
     def pages(self, example: Example) -> Units:
         """Return the text of the pages (PageSum §3), each after the query, if there is one."""
         query = self.query(example, self.config.text_length)
-        return prepend_query(self._text_of_pages(example, len(query)), query)
+        return prepend_query(self._split_page_text(example, len(query)), query)
 
-    def _text_of_pages(self, example: Example, reserved: int) -> Units:
+    def _split_page_text(self, example: Example, reserved: int) -> Units:
         config, text_length = self.config, self.config.text_length - reserved
         if config.locality == "discourse":
             sections = []
@@ -134,7 +134,7 @@ def spatial_pages(
     if official:
         counts = [share] * (num_pages - 1) + [share + extra]
     remaining = iter(sentences)
-    pages = [_page_of(list(islice(remaining, count))) for count in counts if count]
+    pages = [_join_page(list(islice(remaining, count))) for count in counts if count]
     return _cut_pages(pages, chain.from_iterable(encoded), page_size, "num_pages")
 
 
@@ -181,7 +181,7 @@ def token_pages(
     room = page_size - SPECIAL_TOKENS - reserved
     most_pages = max(1, max_input_tokens // page_size)
     filled = islice(_fill_pages(_with_document(encoded), room), most_pages)
-    pages = [_page_of(sentences) for sentences in filled]
+    pages = [_join_page(sentences) for sentences in filled]
     return _cut_pages(pages, chain.from_iterable(encoded), room, "max_input_tokens")
 
 
@@ -213,7 +213,7 @@ def _fill_pages(sentences: Sequence[_Placed], room: int) -> Iterator[list[_Place
         yield page
 
 
-def _page_of(sentences: Sequence[_Placed]) -> PageText:
+def _join_page(sentences: Sequence[_Placed]) -> PageText:
     return PageText(sentences[0][0], [sentence for _, sentence in sentences])
 
 

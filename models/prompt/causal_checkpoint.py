@@ -19,7 +19,11 @@ from longsumbench.modeling.pretrained import Pretrained
 from longsumbench.modeling.tokenizer import load_tokenizer
 from longsumbench.models.prompt.chat import chat_ids, chat_text
 from longsumbench.models.prompt.config import PromptConfig
-from longsumbench.models.prompt.page_mixture import LearnedSureness, SurenessOf, sureness
+from longsumbench.models.prompt.page_mixture import (
+    ConfidenceFunction,
+    LearnedConfidence,
+    compute_confidence,
+)
 
 # Of an adapter, or of a whole model with its tokenizer.
 _TUNED_FILES = ("*.safetensors", "*config.json", "*.index.json", "tokenizer.json", "*.jinja")
@@ -119,7 +123,7 @@ class CausalCheckpoint:
     def use(self, tuned: Path) -> None:
         """Write with the weights that a training saved in a folder, from now on."""
         self.tuned = tuned
-        for loaded in ("network", "sureness"):
+        for loaded in ("network", "compute_confidence"):
             vars(self).pop(loaded, None)
 
     def save(self, folder: Path) -> None:
@@ -131,11 +135,11 @@ class CausalCheckpoint:
                 shutil.copy(path, folder)
 
     @cached_property
-    def sureness(self) -> SurenessOf:
+    def compute_confidence(self) -> ConfidenceFunction:
         """What the confidences of pages are the softmax of."""
         if self.config.confidence != "learned":
-            return partial(sureness, kind=self.config.confidence)
-        learned = LearnedSureness(self.network)
+            return partial(compute_confidence, kind=self.config.confidence)
+        learned = LearnedConfidence(self.network)
         if self.tuned:
             learned.load(self.tuned)
         return learned

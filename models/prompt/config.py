@@ -17,13 +17,13 @@ from longsumbench.core import (
     LanguageModel,
     OneOf,
     RankerSettings,
-    Recipe,
     ReleaseDate,
     Seconds,
     SystemConfig,
     TargetTokens,
     Text,
     TokenCount,
+    TrainConfig,
     VariableName,
     WeightType,
     learned_ranker,
@@ -280,7 +280,7 @@ class PromptConfig(SystemConfig):
             )
         self.selector = name
 
-    def without_effect(self, train: Recipe, decode: Decoding) -> set[str]:
+    def without_effect(self, train: TrainConfig, decode: Decoding) -> set[str]:
         """Return the settings of other readings; the snippets of a run have the run's own length."""
         of_readings: set[str] = set()
         for name in readings.built_in:

@@ -22,7 +22,7 @@ from torch.nn.utils.rnn import pad_sequence
 from transformers.modeling_outputs import CausalLMOutput
 
 from longsumbench.core import Example, FitContext, Split, count_words
-from longsumbench.core.versions import READING_VERSION
+from longsumbench.core.versions import LOADING_VERSION
 from longsumbench.errors import UsageError
 from longsumbench.modeling import processes
 from longsumbench.modeling.adapters import add_adapter
@@ -40,8 +40,8 @@ from longsumbench.models.prompt.causal_checkpoint import CausalCheckpoint
 from longsumbench.models.prompt.chat import chat_ids, starts_thinking
 from longsumbench.models.prompt.page_mixture import (
     PAGE_WEIGHT,
-    LearnedSureness,
-    SurenessOf,
+    ConfidenceFunction,
+    LearnedConfidence,
     mix_pages,
 )
 from longsumbench.models.prompt.prompt_builder import PromptBuilder
@@ -109,7 +109,7 @@ def _reading_inputs(builder: PromptBuilder) -> dict[str, Any]:
         "state": builder.state.learned(),
         "rankers": builder.selector.fitted_identity(),
         "version": builder.config.version,
-        "reading": READING_VERSION,
+        "reading": LOADING_VERSION,
     }
 
 
@@ -269,7 +269,7 @@ class Tuning:
         self.engine = engine
         self.network: Any = None
         # What the confidences of pages are the softmax of; set by `start`.
-        self.sureness_of: SurenessOf
+        self.confidence_function: ConfidenceFunction
 
     def start(self, recomputes: bool | None = False) -> Any:
         """Take the network of the checkpoint, add what is trained, and return it.
@@ -288,7 +288,7 @@ class Tuning:
             if recomputes:
                 # Activations that are computed again need a gradient at the input.
                 base.enable_input_require_grads()
-        self.sureness_of = engine.sureness
+        self.confidence_function = engine.compute_confidence
         return self.network
 
     def output(
@@ -323,7 +323,7 @@ class Tuning:
     def _mixtures(self, logits: Tensor, pages: Tensor, rows: Tensor, steps: Tensor) -> Tensor:
         """Return the mixtures of the pages of each example, logarithms of distributions: [R, K, V] → [B, T, V]."""
         log_probabilities = logits.float().log_softmax(-1)
-        sure = self.sureness_of(log_probabilities)  # [R, K]
+        sure = self.confidence_function(log_probabilities)  # [R, K]
         numbers = pages.tolist()
         of_pages = torch.split(log_probabilities[rows[:, None], steps], numbers)  # [P, T, V] each
         sure_of_pages = torch.split(sure[rows[:, None], steps], numbers)
@@ -334,8 +334,8 @@ class Tuning:
 
     def save(self, folder: Path) -> None:
         """Write the adapter, or all weights and the tokenizer, into a folder; also the layer of learned confidences."""
-        if isinstance(self.sureness_of, LearnedSureness):
-            self.sureness_of.save(folder)
+        if isinstance(self.confidence_function, LearnedConfidence):
+            self.confidence_function.save(folder)
         if self.engine.config.tune_all:
             # In training they have more bits than those that write.
             weights = self.network.to(self.engine.weight_type).state_dict()

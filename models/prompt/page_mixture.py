@@ -23,14 +23,14 @@ from safetensors.torch import load_model, save_model
 from torch import Tensor, nn
 
 # Returns what confidences are the softmax of, for log-probabilities that the network has just given: […, V] → […].
-SurenessOf: TypeAlias = Callable[[Tensor], Tensor]
+ConfidenceFunction: TypeAlias = Callable[[Tensor], Tensor]
 # The name of the layer of learned confidences in a network.
 _LAYER = "page_confidence"
 _LAYER_FILE = "page_confidence.safetensors"
 PAGE_WEIGHT = f"{_LAYER}.weight"
 
 
-class LearnedSureness:
+class LearnedConfidence:
     """A linear layer on the last hidden states of a network; it sees what the network computed last.
 
     At first all its weights are 0, so that pages have equal confidences.
@@ -65,7 +65,7 @@ class LearnedSureness:
             load_model(self.layer, str(folder / _LAYER_FILE))
 
 
-def sureness(log_probabilities: Tensor, kind: str) -> Tensor:
+def compute_confidence(log_probabilities: Tensor, kind: str) -> Tensor:
     """Return what the confidences of pages are the softmax of, unless they are learned: […, V] → […].
 
     `kind` is "uniform" (0 for all) or "entropy" (minus the entropy, in nats).
@@ -84,14 +84,17 @@ def mix_pages(log_probabilities: Tensor, sure: Tensor) -> Tensor:
 
 
 def page_weights(
-    network: Any, prompts: Sequence[list[int]], ids: Sequence[int], sureness_of: SurenessOf
+    network: Any,
+    prompts: Sequence[list[int]],
+    ids: Sequence[int],
+    confidence_function: ConfidenceFunction,
 ) -> NDArray[np.float32]:
     """Return the weight of each page at each token of an answer, [P, T], from one more pass over each page."""
     of_pages = []
     for prompt in prompts:
         row = torch.tensor([[*prompt, *ids[:-1]]], device=network.device)
         logits = network(input_ids=row, logits_to_keep=max(1, len(ids))).logits  # [1, T, V]
-        of_pages.append(sureness_of(logits.float().log_softmax(-1))[0])
+        of_pages.append(confidence_function(logits.float().log_softmax(-1))[0])
     weights: NDArray[np.float32] = torch.stack(of_pages).softmax(0).cpu().numpy()
     return weights[:, : len(ids)]
 
@@ -106,7 +109,7 @@ class PageMixture(transformers.LogitsProcessor):
     def __init__(
         self,
         num_pages: list[int],
-        sureness_of: SurenessOf,
+        confidence_function: ConfidenceFunction,
         processor: transformers.LogitsProcessor,
         device: torch.device,
         draws: bool = False,
@@ -115,12 +118,12 @@ class PageMixture(transformers.LogitsProcessor):
 
         Args:
             num_pages: of each example.
-            sureness_of: what the confidences are the softmax of.
+            confidence_function: what the confidences are the softmax of.
             processor: changes the mixtures, [E·K, V], of all examples at once.
             device: of the scores.
             draws: the processor's scores are those of a token to draw. `generate` would draw one for each page.
         """
-        self.num_pages, self.sureness_of = num_pages, sureness_of
+        self.num_pages, self.confidence_function = num_pages, confidence_function
         self.processor, self.draws = processor, draws
         # On the device once, so that no token waits for it.
         self.repeats = torch.tensor(num_pages, device=device)  # [E]
@@ -142,7 +145,7 @@ class PageMixture(transformers.LogitsProcessor):
         """Return the mixture of each example's pages; the scores of a single page are kept: [R·K, V] → [E·K, V]."""
         if max(self.num_pages) == 1:
             return scores
-        sure = self.sureness_of(scores.log_softmax(-1)[:, None])[:, -1]  # [R·K]
+        sure = self.confidence_function(scores.log_softmax(-1)[:, None])[:, -1]  # [R·K]
         pages_of_examples = torch.split(
             scores.reshape(num_rows, -1, scores.shape[-1]), self.num_pages
         )

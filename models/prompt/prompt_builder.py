@@ -83,13 +83,13 @@ class PromptBuilder:
             return "query"
         return "documents" if len(example.documents) > 1 else "document"
 
-    def prompt_of(self, example: Example) -> Prompt:
+    def choose_prompt(self, example: Example) -> Prompt:
         """Return the prompt of an example."""
         return self.prompts[self.prompt_name(example)]
 
     def passage(self, example: Example) -> Passage:
         """Return the whole text of an example."""
-        return Passage.of_example(example, self.prompt_of(example).label)
+        return Passage.of_example(example, self.choose_prompt(example).label)
 
     @property
     def words(self) -> int:
@@ -111,7 +111,7 @@ class PromptBuilder:
 
         It asks for `words`, or as `model.length` says. `entry` and `written`: see `Prompt.messages`.
         """
-        prompt = self.prompt_of(example)
+        prompt = self.choose_prompt(example)
         words = words or self.words
         has_facts = bool(example.planted)
         *system, question = prompt.messages(text, example.query, words, entry, written, has_facts)

@@ -49,7 +49,7 @@ class Selector:
             name: Ranking(name, self.config.ranker_settings, "model.selector") for name in names
         }
 
-    def _ranking_of(self, example: Example) -> Ranking:
+    def _choose_ranking(self, example: Example) -> Ranking:
         usual = _WITH_QUERY if example.query else _WITHOUT_QUERY
         return self._rankings[self.config.selector or usual]
 
@@ -60,7 +60,7 @@ class Selector:
             UsageError: it has neither.
         """
         if self._rankings:
-            self._ranking_of(example).check_examples([example])
+            self._choose_ranking(example).check_examples([example])
 
     def prepare(self, context: FitContext) -> None:
         """Fit a ranker that learns, or open the run.
@@ -116,7 +116,7 @@ class Selector:
         `redundancy`.
         """
         if self._system is None:
-            scores = self._ranking_of(example).scores(example, snippets)
+            scores = self._choose_ranking(example).scores(example, snippets)
         else:
             scores = np.asarray(self._system.score_next(example, written, self.decoding).scores)
             if self._system.looks_back:

@@ -35,7 +35,7 @@ from longsumbench.errors import MissingSplit, UsageError
 from longsumbench.modeling import processes
 from longsumbench.modeling.adapters import check_base, has_adapter
 from longsumbench.modeling.extraction import mean_target_words
-from longsumbench.modeling.training.fitting import kept_folder, read_report
+from longsumbench.modeling.training.fitting import checkpoint_folder, read_report
 from longsumbench.models.prompt.config import PromptConfig
 from longsumbench.models.prompt.dialogue import Dialogue
 from longsumbench.models.prompt.prompt_builder import PromptBuilder, PromptFitted
@@ -95,7 +95,7 @@ class PromptSystem(System):
         lengths: list[tuple[int, str]] = []
         for example in examples:
             self._prompt_names.add(builder.prompt_name(example))
-            if builder.prompt_of(example).asks_query and not example.query:
+            if builder.choose_prompt(example).asks_query and not example.query:
                 raise UsageError(
                     f"model.prompt={self.config.prompt} asks for a query, and example '{example.id}' has none:"
                     " choose another prompt"
@@ -153,7 +153,7 @@ class PromptSystem(System):
     def load_checkpoint(self, number: int) -> None:
         """Write with the n-th best weights of `FitReport.kept`; 1 is the best."""
         engine: Any = self.builder.engine
-        engine.use(kept_folder(self.checkpoint, number))
+        engine.use(checkpoint_folder(self.checkpoint, number))
 
     def prepare(self, context: FitContext) -> None:
         """Learn the length to ask for, and draw examples.
@@ -273,15 +273,15 @@ class PromptSystem(System):
             for dialogue in [dialogue for dialogue in dialogues if dialogue.pending]:
                 dialogue.add_answers(list(islice(answers, len(dialogue.pending))))
                 while unfinished and not (unfinished[0].pending or unfinished[0].problem):
-                    yield self._summary_of(unfinished.popleft(), decoding)
+                    yield self._finish_summary(unfinished.popleft(), decoding)
         failed = [
             (dialogue.example.id, dialogue.problem) for dialogue in dialogues if dialogue.problem
         ]
         report_failed(failed, decoding.failed)
         for dialogue in unfinished:
-            yield self._summary_of(dialogue, decoding)
+            yield self._finish_summary(dialogue, decoding)
 
-    def _summary_of(self, dialogue: Dialogue, decoding: Decoding) -> Summary:
+    def _finish_summary(self, dialogue: Dialogue, decoding: Decoding) -> Summary:
         """Return the summary of a dialogue; warn of the first one with what looks like a mark of a chat format."""
         summary = dialogue.summary(decoding)
         mark = UNKNOWN_MARK.search(summary.text)

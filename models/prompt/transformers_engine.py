@@ -23,8 +23,8 @@ from longsumbench.modeling.nn.device import choose_device
 from longsumbench.models.prompt.causal_checkpoint import CausalCheckpoint
 from longsumbench.models.prompt.chat import chat_ids
 from longsumbench.models.prompt.page_mixture import (
+    ConfidenceFunction,
     PageMixture,
-    SurenessOf,
     page_weights,
 )
 
@@ -108,7 +108,7 @@ class TransformersEngine(CausalCheckpoint):
         answers = []
         for request, prompts, pages in zip(requests, rows.prompts, new_tokens, strict=True):
             # All pages are continued with the same tokens.
-            answers.append(self._answer_of(request, prompts, pages[0].tolist(), decoding))
+            answers.append(self._make_answer(request, prompts, pages[0].tolist(), decoding))
         return answers
 
     def _generate(self, rows: "_Rows", limits: Request, decoding: Decoding) -> Tensor:
@@ -121,7 +121,7 @@ class TransformersEngine(CausalCheckpoint):
             pad_token_id=self._padding,
         )
         processors: list[transformers.LogitsProcessor] = [
-            rows.page_mixture(decoding, limits.max_tokens, self.ends, self.sureness),
+            rows.page_mixture(decoding, limits.max_tokens, self.ends, self.compute_confidence),
             TokenProgress(most_tokens, prompt_length=rows.ids.shape[1]),
         ]
         # Sampled requests come one at a time, each with its own seed.
@@ -138,7 +138,7 @@ class TransformersEngine(CausalCheckpoint):
             )
         return outputs[:, rows.ids.shape[1] :]
 
-    def _answer_of(
+    def _make_answer(
         self,
         request: Request,
         prompts: Sequence[list[int]],
@@ -152,7 +152,7 @@ class TransformersEngine(CausalCheckpoint):
         is_forced = decoding.forced_eos and num_written + len(ids) == request.max_tokens - 1
         weights = None
         if len(prompts) > 1 and decoding.evidence != "none":
-            weights = page_weights(self.network, prompts, ids, self.sureness)
+            weights = page_weights(self.network, prompts, ids, self.compute_confidence)
         return Answer(
             text=self._text([*request.written, *ids]),
             complete=len(ids) < len(tokens) and not is_forced,
@@ -208,19 +208,23 @@ class _Rows:
         return list(map(len, self.prompts))
 
     def page_mixture(
-        self, decoding: Decoding, limit: int, ends: list[int], sureness_of: SurenessOf
+        self,
+        decoding: Decoding,
+        limit: int,
+        ends: list[int],
+        confidence_function: ConfidenceFunction,
     ) -> PageMixture:
         """Return what changes the scores: the mixture of pages, and then what the settings ask of answers."""
         draws = decoding.temperature > 0 and max(self.num_pages) > 1
         ids = pad_sequence(list(torch.split(self.ids[:, : self.begins], self.num_pages)), True)
         mask = pad_sequence(list(torch.split(self.mask[:, : self.begins], self.num_pages)), True)
         processor = AnswerProcessor(decoding, limit, ends, ids, mask, self.begins, draws)
-        return PageMixture(self.num_pages, sureness_of, processor, self.ids.device, draws)
+        return PageMixture(self.num_pages, confidence_function, processor, self.ids.device, draws)
 
 
 def _batches(requests: Sequence[Request], size: int) -> Iterator[list[Request]]:
     """Yield requests that can be answered together, of about `size` prompts, in their order."""
-    for _, alike in groupby(requests, _limits_of):
+    for _, alike in groupby(requests, _request_limits):
         batch: list[Request] = []
         num_prompts = 0
         for request in alike:
@@ -233,6 +237,6 @@ def _batches(requests: Sequence[Request], size: int) -> Iterator[list[Request]]:
         yield batch
 
 
-def _limits_of(request: Request) -> tuple[int, int, int | None]:
+def _request_limits(request: Request) -> tuple[int, int, int | None]:
     """Return what all requests of a batch have in common."""
     return len(request.written), request.max_tokens, request.stop_after

@@ -22,14 +22,14 @@ from longsumbench.core import (
     Example,
     LearnedRanker,
     RankerSettings,
-    Recipe,
     Scores,
     Scoring,
     Split,
+    TrainConfig,
     outcome_settings,
     texts_to_rank,
 )
-from longsumbench.core.versions import READING_VERSION
+from longsumbench.core.versions import LOADING_VERSION
 from longsumbench.errors import DataError, MissingSplit
 from longsumbench.modeling.checkpoints import check_finite, load_with_tokenizer
 from longsumbench.modeling.collate import check_rows, stored_rows
@@ -109,7 +109,7 @@ class LstmRanker(LearnedRanker):
             "texts": [[split.fingerprint, len(indices)] for split, indices in splits],
             "tokenizer": tokenizer_identity(tokenizer),
             "version": cls.version,
-            "reading": READING_VERSION,
+            "reading": LOADING_VERSION,
             **query_version(train),
         }
 
@@ -194,9 +194,9 @@ class LstmRanker(LearnedRanker):
         return cls(model, tokenizer)
 
 
-def _recipe(settings: RankerSettings) -> Recipe:
+def _recipe(settings: RankerSettings) -> TrainConfig:
     """Return the training recipe: Adagrad, constant learning rate 0.15 (Hierarchical Transformer §4), float32."""
-    return Recipe(
+    return TrainConfig(
         optimizer="adagrad",
         learning_rate=0.15,
         schedule="constant",
@@ -245,7 +245,7 @@ class Labeller:
 
 def query_version(split: Split) -> dict[str, int]:
     """Return the version of queries as part of a stage's inputs, if the texts have any."""
-    return {"queried": READING_VERSION} if split.queried else {}
+    return {"queried": LOADING_VERSION} if split.queried else {}
 
 
 def stored_training_rows(
@@ -267,7 +267,7 @@ def stored_training_rows(
         "tokenizer": tokenizer_identity(tokenizer),
         "unit": settings.unit,
         "lengths": [TEXT_LENGTH, ROW_LENGTH],
-        "reading": READING_VERSION,
+        "reading": LOADING_VERSION,
         **query_version(split),
     }
     if settings.score:

@@ -12,10 +12,10 @@ from longsumbench.core import (
     Heads,
     OneOf,
     RankerName,
-    Recipe,
     TargetTokens,
     Text,
     TokenCount,
+    TrainConfig,
     VocabularySize,
     Width,
     setting,
@@ -136,10 +136,10 @@ class CAConfig(FamilyConfig):
         """Return the number of positions, and of vectors of a group."""
         return {
             **super().model_entries(multi_document),
-            "compressed_length": self.vectors_of_a_group(multi_document),
+            "compressed_length": self.count_group_vectors(multi_document),
         }
 
-    def vectors_of_a_group(self, multi_document: bool) -> int:
+    def count_group_vectors(self, multi_document: bool) -> int:
         """Return c: `compressed_length` if it is given, else max(1, ⌊extractive_length / the most groups possible⌋)."""
         groups = self.max_documents if multi_document else -(-self.num_snippets // self.group_size)
         return self.compressed_length or max(1, self.extractive_length // groups)
@@ -175,7 +175,7 @@ class EAConfig(FamilyConfig):
         FamilyConfig.capabilities, keeps_evidence=True, extracts=True, trains_scorer=True
     )
 
-    def segment_of_target(self, target_length: int) -> int:
+    def choose_segment_length(self, target_length: int) -> int:
         """Return the length of a segment of a target; EA's is the whole target."""
         return target_length
 
@@ -194,7 +194,7 @@ class EAConfig(FamilyConfig):
             "max_documents": self.max_documents if multi_document else 0,
         }
 
-    def without_effect(self, train: Recipe, decode: Decoding) -> set[str]:
+    def without_effect(self, train: TrainConfig, decode: Decoding) -> set[str]:
         """Return the settings that change nothing: extracts of a scorer that is trained alone select no snippets."""
         if train.only == "scorer" and decode.mode == "extract":
             return {"extractive_length"}
@@ -214,7 +214,7 @@ class SealConfig(EAConfig):
     # Every segment has another memory.
     capabilities = replace(EAConfig.capabilities, gives_attention=False)
 
-    def segment_of_target(self, target_length: int) -> int:
+    def choose_segment_length(self, target_length: int) -> int:
         """Return the length of a segment."""
         return self.segment_length
 

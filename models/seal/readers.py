@@ -15,7 +15,7 @@ from torch import Tensor
 
 from longsumbench.cache.artifacts import ArtifactCache
 from longsumbench.core import Example, Split, settings_deciding
-from longsumbench.core.versions import READING_VERSION
+from longsumbench.core.versions import LOADING_VERSION
 from longsumbench.modeling import units as packing
 from longsumbench.modeling.collate import UnitCollator, stored_rows
 from longsumbench.modeling.unit_reader import Rows, UnitReader
@@ -113,11 +113,11 @@ class EAReader(SnippetReader):
         inputs = {
             "units": {**self.inputs(), "split": split.fingerprint, **some},
             "labels": settings_deciding(self.config, "labels"),
-            "reading": READING_VERSION,
+            "reading": LOADING_VERSION,
         }
         columns = rows.select_columns(["units", "labels", "query_length"])
         labelled = (
-            {"proxy_labels": self.labels_of(item)}
+            {"proxy_labels": self.label_row(item)}
             for item in track(columns, "labelling", len(rows))
         )
         values = datasets.List(datasets.List(datasets.Value("float32")))
@@ -126,10 +126,10 @@ class EAReader(SnippetReader):
         )
         return datasets.concatenate_datasets([rows, labels], axis=1)
 
-    def labels_of(self, item: Mapping[str, Any]) -> list[list[float]]:
+    def label_row(self, item: Mapping[str, Any]) -> list[list[float]]:
         """Return the proxy labels of a training row: [m][U]; the query before a snippet is ignored."""
         config = self.config
-        length = config.segment_of_target(len(item["labels"]))
+        length = config.choose_segment_length(len(item["labels"]))
         segments = target_segments(item["labels"], length, self.tokenizer.eos_token_id)
         texts = [unit[item["query_length"] :] for unit in item["units"]]
         kind = config.proxy_ngram, config.proxy_measure, config.proxy_sequential

@@ -8,7 +8,7 @@ import torch
 from torch import Tensor, nn
 from transformers import PreTrainedModel
 
-from longsumbench.core import Decoding, Evidence, Example, Recipe
+from longsumbench.core import Decoding, Evidence, Example, TrainConfig
 from longsumbench.modeling.checkpoints import check_finite
 from longsumbench.modeling.extraction import ScoredSpans, score_spans
 from longsumbench.modeling.generation import GeneratedText, ranked_search, text_batch
@@ -55,7 +55,7 @@ class EA(NeuralSystem):
     Config, Reader, Model = EAConfig, EAReader, networks.EAForConditionalGeneration
     Builder = ScorerBuilder
 
-    def objective(self, recipe: Recipe) -> Objective | None:
+    def objective(self, recipe: TrainConfig) -> Objective | None:
         """Return the loss l_e if the scorer is trained alone, with the encoder; the decoder then stays as it is."""
         if recipe.only == "all":
             return None

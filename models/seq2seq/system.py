@@ -298,7 +298,7 @@ class Seq2Seq(NeuralSystem):
             self.reader.tokenizer = self.builder.tokenizer(context)
         self.reader.check()
 
-    def objective(self, recipe: core.Recipe) -> Objective:
+    def objective(self, recipe: core.TrainConfig) -> Objective:
         """Return the cross-entropy of the targets, as all systems are trained."""
         return Objective(partial(self._output, recipe.label_smoothing))
 

@@ -12,12 +12,12 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from longsumbench.core import DatasetSettings, Device, Scoring, Sentences, Text, setting
-from longsumbench.core.versions import READING_VERSION
+from longsumbench.core.versions import LOADING_VERSION
 from longsumbench.errors import DataError, UsageError
 from longsumbench.files import digest
 from longsumbench.formatting import format_count, format_p
 from longsumbench.leaderboards.seed_groups import compare_examples, seed_matters
-from longsumbench.leaderboards.significance import LEVEL, Outcome, judge_differences
+from longsumbench.leaderboards.significance import LEVEL, Outcome, correct_differences
 from longsumbench.metrics.aggregate import estimate_mean
 from longsumbench.runs.results import Results
 from longsumbench.runs.run_names import describe_run
@@ -60,7 +60,7 @@ class NextSentences(Coherence):
 
 
 @dataclass(frozen=True)
-class CoherenceFound(AnalysisResult):
+class CoherenceResult(AnalysisResult):
     """The result of `longsumbench analyze coherence`."""
 
     analysis: ClassVar[str] = "coherence"
@@ -91,7 +91,7 @@ class CoherenceFound(AnalysisResult):
                 pairs[name] = pair
         columns = ["row", "label", "coherence", "low", "high", "n", "one_sentence_or_none"]
         tests = {}
-        for name, judged in judge_differences(pairs).items():
+        for name, judged in correct_differences(pairs).items():
             pair = pairs[name]
             tests[name] = [pair.effect.mean, pair.examples, judged.p, judged.outcome]
         test_columns = ["difference", "tested", "p_holm", "outcome"]
@@ -140,7 +140,7 @@ class CoherenceFound(AnalysisResult):
 # Begin to read here: the command calls it.
 def analyze_coherence(
     dataset: DatasetSettings, settings: CoherenceSettings, results: Results | None = None
-) -> CoherenceFound:
+) -> CoherenceResult:
     """Score references, shuffled references and summaries of runs.
 
     Raises:
@@ -153,7 +153,7 @@ def analyze_coherence(
     return score_texts(sample_dataset(dataset, settings, settings.run, results), metric)
 
 
-def score_texts(sampled: Sampled, metric: Coherence) -> CoherenceFound:
+def score_texts(sampled: Sampled, metric: Coherence) -> CoherenceResult:
     """Score first references, shuffled first references and summaries of runs.
 
     Raises:
@@ -178,10 +178,10 @@ def score_texts(sampled: Sampled, metric: Coherence) -> CoherenceFound:
         )
     metric_signature = metric.signature(len(rows)).replace("|", ",")
     trained = [run.record.run_id for run in sampled.runs if seed_matters(run.record)]
-    return CoherenceFound(
+    return CoherenceResult(
         dataset=sampled.dataset,
         sample=sampled.describe(),
-        signature=sampled.signature("analyze-coherence", READING_VERSION, metric=metric_signature),
+        signature=sampled.signature("analyze-coherence", LOADING_VERSION, metric=metric_signature),
         scores=dict(zip(labels, np.array(rows, np.float64).T, strict=True)),
         labels=labels,
         baseline=sampled.runs[0].record.run_id if sampled.runs else REFERENCE,

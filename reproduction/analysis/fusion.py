@@ -28,15 +28,15 @@ from longsumbench.core import (
     Text,
     setting,
 )
-from longsumbench.core.versions import READING_VERSION
+from longsumbench.core.versions import LOADING_VERSION
 from longsumbench.errors import DataError
 from longsumbench.formatting import format_count
 from longsumbench.metrics.aggregate import MEAN_RESAMPLES, Estimate
-from longsumbench.metrics.statistics import interval_of_shares, resampled_means
+from longsumbench.metrics.statistics import bootstrap_shares, resampled_means
 from longsumbench.rouge.scorer import IMPLEMENTATION, SuiteScorer
 from longsumbench.runs.results import Results
 from longsumbench.runs.run_names import describe_run
-from longsumbench.runs.scoring import warn_of_other_scripts
+from longsumbench.runs.scoring import warn_about_dropped_letters
 from longsumbench.sentences import split_summary
 from longsumbench.views.series import Panel, PanelRow, Series, SeriesFigure, draw_series
 from longsumbench.views.tables import Block
@@ -160,7 +160,7 @@ class Fusion(msgspec.Struct, frozen=True, rename=_KEYS):
 
 
 @dataclass(frozen=True)
-class FusionsFound(AnalysisResult):
+class FusionResult(AnalysisResult):
     """The result of `longsumbench analyze fusion`."""
 
     analysis: ClassVar[str] = "fusion"
@@ -343,7 +343,7 @@ def _interval(parts: _Array, wholes: _Array) -> tuple[float, float]:
     total, share = int(wholes.sum()), parts.sum() / wholes.sum()
     # a bootstrap of equal values has no width
     if share in (0, 1):
-        return interval_of_shares(np.full(total, share), MEAN_RESAMPLES, seed=1)
+        return bootstrap_shares(np.full(total, share), MEAN_RESAMPLES, seed=1)
     low, high = ratio_intervals(parts[:, None], wholes[:, None])[:, 0].tolist()
     return low, high
 
@@ -358,7 +358,7 @@ def chances(size: int, bins: int) -> _Array:
 # Begin to read here: the command and the papers call it.
 def analyze_fusion(
     dataset: DatasetSettings, settings: FusionSettings, results: Results | None = None
-) -> FusionsFound:
+) -> FusionResult:
     """Find the fusion sentences of a dataset's references.
 
     Raises:
@@ -368,14 +368,14 @@ def analyze_fusion(
     return find_fusions(sample_dataset(dataset, settings, settings.run, results), settings)
 
 
-def find_fusions(sampled: Sampled, settings: FusionSettings) -> FusionsFound:
+def find_fusions(sampled: Sampled, settings: FusionSettings) -> FusionResult:
     """Find the fusion sentences of the sampled examples' first references.
 
     Raises:
         DataError: no example has a reference and two source sentences.
     """
     scorer = SuiteScorer(settings.score, kernels="auto" if sampled.runs else "python")
-    warn_of_other_scripts(settings.score, sampled.split)
+    warn_about_dropped_letters(settings.score, sampled.split)
     # an example counts if a pair is possible in it
     fusions, ids = list[Fusion](), list[str]()
     num_sentences = without = 0
@@ -386,18 +386,18 @@ def find_fusions(sampled: Sampled, settings: FusionSettings) -> FusionsFound:
             continue
         ids.append(example.id)
         num_sentences += len(example.references[0])
-        fusions += _of_example(example, source, sampled.runs, settings, scorer)
+        fusions += _find_example_fusions(example, source, sampled.runs, settings, scorer)
     if not ids:
         raise DataError(
             f"no example of split '{sampled.split.name}' has a reference and two source sentences: "
             "there is nothing to fuse"
         )
-    return FusionsFound(
+    return FusionResult(
         dataset=sampled.dataset,
         sample=sampled.describe(),
         signature=sampled.signature(
             "fusion",
-            READING_VERSION,
+            LOADING_VERSION,
             rouge=settings.rouge,
             overlap=settings.overlap,
             rise=settings.rise,
@@ -414,7 +414,7 @@ def find_fusions(sampled: Sampled, settings: FusionSettings) -> FusionsFound:
     )
 
 
-def _of_example(
+def _find_example_fusions(
     example: Example,
     source: _Words,
     runs: Sequence[Outputs],
@@ -495,7 +495,7 @@ def stated_shares(
     return shares[0], shares[1]
 
 
-def _distances_figure(result: FusionsFound) -> SeriesFigure:
+def _distances_figure(result: FusionResult) -> SeriesFigure:
     """Return the shares of the pairs by distance, and the shares by chance."""
     shares, by_chance = {}, {}
     for row in result.bars().to_dict("records"):

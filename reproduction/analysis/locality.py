@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 
 from longsumbench import sentences
 from longsumbench.core import Between, DatasetSettings, Device, OneOf, Text, setting
-from longsumbench.core.versions import READING_VERSION
+from longsumbench.core.versions import LOADING_VERSION
 from longsumbench.errors import DataError
 from longsumbench.formatting import format_count
 from longsumbench.metrics.aggregate import MEAN_RESAMPLES, Estimate
@@ -261,7 +261,7 @@ def compare_sentences(sampled: Sampled, vectors: SentenceVectors, distance: int 
         sample=sampled.describe(),
         vectors=vectors.name,
         signature=sampled.signature(
-            "locality", READING_VERSION, vectors=vectors.signature, **parts
+            "locality", LOADING_VERSION, vectors=vectors.signature, **parts
         ),
         groups=pd.DataFrame(groups, columns=["pairs of", "from", "to"]),
         sums=sums,

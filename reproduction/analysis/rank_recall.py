@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 from longsumbench import core
 from longsumbench.analysis.plan import build_command_settings, pop_group, split_settings
 from longsumbench.cache.artifacts import ArtifactCache, user_cache
-from longsumbench.corpora.reading.load import Texts, load_texts
+from longsumbench.corpora.loading.load import Texts, load_texts
 from longsumbench.errors import DataError, UsageError
 from longsumbench.formatting import format_count
 from longsumbench.metrics.aggregate import MEAN_RESAMPLES
@@ -27,7 +27,7 @@ from longsumbench.modeling.ranking import find_ranker, rank, score_by
 from longsumbench.progress import track
 from longsumbench.rouge.overlap import match_bits, sequence_length
 from longsumbench.rouge.scorer import IMPLEMENTATION, SuiteScorer
-from longsumbench.runs.scoring import warn_of_other_scripts
+from longsumbench.runs.scoring import warn_about_dropped_letters
 from longsumbench.views.tables import Block, terminal
 from longsumbench_reproduction.analysis.sampled import find_split
 
@@ -159,7 +159,7 @@ def rank_recall(
     stages = user_cache()
     texts = load_texts(dataset, stages)
     split = find_split(texts, dataset.split)
-    warn_of_other_scripts(settings.score, split)
+    warn_about_dropped_letters(settings.score, split)
     names = dict.fromkeys([core.UNRANKED, *settings.rankers])
     orders = {}
     # errors in texts are found before training

@@ -15,9 +15,9 @@ import pandas as pd
 
 from longsumbench.cache.artifacts import user_cache
 from longsumbench.core import Count, DatasetSettings, Example, Seed, Split, setting
-from longsumbench.corpora.reading.load import Texts, load_texts
+from longsumbench.corpora.loading.load import Texts, load_texts
 from longsumbench.errors import DataError, UsageError
-from longsumbench.files import csv_of
+from longsumbench.files import format_csv
 from longsumbench.formatting import format_count
 from longsumbench.progress import track
 from longsumbench.runs.predictions import read_summaries
@@ -70,7 +70,7 @@ class AnalysisResult(ABC):
         """Return the table, or another one, as CSV, with the dataset and the signature."""
         table = self.table() if table is None else table
         table = table.assign(dataset=self.dataset, signature=self.signature)
-        return csv_of(table, float_format="%.6f")
+        return format_csv(table, float_format="%.6f")
 
     def more_files(self) -> dict[str, str]:
         """Return the content of further files by name."""

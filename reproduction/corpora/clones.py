@@ -1,6 +1,6 @@
 """Near-duplicates: copies of a summary in its source.
 
-Two rules define a copy. `clones_of` is the rule of the Hierarchical Transformer, for paragraphs. `PageRule` covers
+Two rules define a copy. `find_clones` is the rule of the Hierarchical Transformer, for paragraphs. `PageRule` covers
 those of WikiSum and Search2Wiki, for whole pages.
 """
 
@@ -10,25 +10,25 @@ from itertools import pairwise
 from typing import NamedTuple
 
 from longsumbench.core import Sentences
-from longsumbench.corpora.reading.clones import distinct_grams, plain_words
+from longsumbench.corpora.loading.clones import distinct_grams, plain_words
 
 # a paragraph with more of a summary's bigrams is a clone (Hierarchical Transformer, §4)
 _CLONE_RECALL = 0.8
 
 
-def clones_of(summary: Sentences, paragraphs: Sequence[Sentences]) -> list[bool]:
+def find_clones(summary: Sentences, paragraphs: Sequence[Sentences]) -> list[bool]:
     """Return for each paragraph True if it is a clone of the summary: its bigram recall is above `_CLONE_RECALL`.
 
     Bigram recall is the share of the summary's bigrams that the paragraph has. It is ROUGE-2 recall over ROUGE's
     lower-cased words without stemming, across the ends of sentences. A summary of one word has no
     bigrams and no clones.
     """
-    summary_bigrams = _bigrams_of(summary)
+    summary_bigrams = _count_bigrams(summary)
     most = _CLONE_RECALL * summary_bigrams.total()
-    return [(summary_bigrams & _bigrams_of(text)).total() > most for text in paragraphs]
+    return [(summary_bigrams & _count_bigrams(text)).total() > most for text in paragraphs]
 
 
-def _bigrams_of(text: Sentences) -> Counter[tuple[str, str]]:
+def _count_bigrams(text: Sentences) -> Counter[tuple[str, str]]:
     return Counter(pairwise(plain_words(text)))
 
 

@@ -14,8 +14,8 @@ than 50 % of a section's words. Use "none" for results without clones.
 
 from itertools import chain
 
-from longsumbench.core import Corpus, Document, Example, Row, Section, Thinned
-from longsumbench.corpora.reading import fields
+from longsumbench.core import Corpus, Document, Example, PartialExample, Row, Section
+from longsumbench.corpora.loading import fields
 from longsumbench_reproduction.corpora.clones import PAGE_RULES
 
 # the best results, which are used (SEAL, §4)
@@ -30,7 +30,7 @@ _BEYOND, _CLONES, _EMPTY = (
 )
 
 
-def search2wiki_example(row: Row) -> Thinned:
+def search2wiki_example(row: Row) -> PartialExample:
     """Turn one article and its search results into an Example without clones. The title is the search query."""
     lead = Section(None, fields.listed_paragraphs(row, "lead", required=False))
     sections = [
@@ -61,7 +61,7 @@ def search2wiki_example(row: Row) -> Thinned:
     }
     reference = tuple(chain.from_iterable(article))
     identity, title = fields.id_in(row, "id"), fields.optional_in(row, "title")
-    return Thinned(Example(identity, title, None, documents, (reference,)), left_out)
+    return PartialExample(Example(identity, title, None, documents, (reference,)), left_out)
 
 
 def _rule(row: Row) -> str:

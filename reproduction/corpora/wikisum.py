@@ -19,10 +19,10 @@ because two pages can share one.
 from collections.abc import Iterator, Sequence
 from itertools import chain
 
-from longsumbench.core import Corpus, Document, Example, Row, Sentences, Thinned
-from longsumbench.corpora.reading import fields
+from longsumbench.core import Corpus, Document, Example, PartialExample, Row, Sentences
+from longsumbench.corpora.loading import fields
 from longsumbench.sentences import split_sentences
-from longsumbench_reproduction.corpora.clones import clones_of
+from longsumbench_reproduction.corpora.clones import find_clones
 from longsumbench_reproduction.corpora.wikisum_ranked import ranked_source
 
 _CLONES = "clone paragraphs"  # their name in the record
@@ -30,13 +30,13 @@ _CLONES = "clone paragraphs"  # their name in the record
 _Paragraph = tuple[str | None, Sentences]  # source, text
 
 
-def wikisum_example(row: Row) -> Thinned:
+def wikisum_example(row: Row) -> PartialExample:
     """Turn one article into an Example without clones of its summary."""
     summary = _lead_summary(row)
     paragraphs = [paragraph for paragraph in _tagged_paragraphs(row) if paragraph[1]]
     if not paragraphs:
         raise fields.BadRow("the field 'paragraphs' has no paragraph with text")
-    clones = clones_of(summary, [text for _, text in paragraphs])
+    clones = find_clones(summary, [text for _, text in paragraphs])
     documents = _source_documents(paragraphs, clones)
     if not documents:
         raise fields.BadRow(
@@ -44,7 +44,7 @@ def wikisum_example(row: Row) -> Thinned:
         )
     identity, title = fields.id_in(row, "id"), fields.optional_in(row, "title")
     example = Example(identity, title, None, documents, (summary,))
-    return Thinned(example, {_CLONES: sum(clones)})
+    return PartialExample(example, {_CLONES: sum(clones)})
 
 
 def _lead_summary(row: Row) -> Sentences:

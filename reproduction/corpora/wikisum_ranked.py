@@ -20,8 +20,8 @@ from pathlib import Path
 from typing import Any
 
 from longsumbench.core import Entry, Example, Sentences, Source
-from longsumbench.corpora.reading.fields import BadRow, plain_document
-from longsumbench.corpora.reading.files import ORDER, SPLITS, local_source
+from longsumbench.corpora.loading.fields import BadRow, plain_document
+from longsumbench.corpora.loading.files import ORDER, SPLITS, local_source
 from longsumbench.errors import DataError, EnvironmentProblem, UsageError
 from longsumbench.sentences import split_sentences
 

@@ -16,15 +16,15 @@ from longsumbench.metrics.aggregate import PERCENT
 from longsumbench.views.tables import Block
 from longsumbench_reproduction.analysis.fusion import (
     Fusion,
+    FusionResult,
     FusionSettings,
-    FusionsFound,
     analyze_fusion,
 )
 from longsumbench_reproduction.papers.claims import OURS, TableNumber, long_table
 from longsumbench_reproduction.papers.conditions import describe_conditions
 from longsumbench_reproduction.papers.output_examples import describe_problem, keep_first_runs
-from longsumbench_reproduction.papers.page import Job, Page
-from longsumbench_reproduction.papers.printed import read_row_means
+from longsumbench_reproduction.papers.page_model import Job, Page
+from longsumbench_reproduction.papers.published_rows import read_row_means
 
 _FAR = 1  # of two bins of equal width: the distances from half of the source
 _MOST_EXAMPLES = 3  # examples in a message
@@ -62,7 +62,7 @@ class _Case(NamedTuple):
 
     dataset: str  # the paper's name
     labels: Mapping[str, str]  # run id → label of its row
-    analysis: FusionsFound
+    analysis: FusionResult
     pair: Fusion | None
 
 

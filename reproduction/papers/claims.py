@@ -1,6 +1,6 @@
 """Verdicts on the claims of a paper table: differences of rows, over examples and seeds; all numbers as one long table.
 
-The parts of each claim --judge_claims--> Verdicts, corrected over the paper table
+The parts of each claim --evaluate_claims--> Verdicts, corrected over the paper table
 
 A claim is tested once. Orderings are reproduced if each part is (intersection-union test), and reversed if one part is.
 """
@@ -19,22 +19,22 @@ from longsumbench.metrics import statistics
 from longsumbench.metrics.aggregate import Estimate
 from longsumbench.runs.record import RunRecord
 from longsumbench.views.tables import rounded_frame
-from longsumbench_reproduction.papers.page import (
+from longsumbench_reproduction.papers.page_model import (
     ALIKE_ROWS,
     NOT_TESTED,
     REPRODUCED,
     REVERSED,
     UNDECIDED,
     UNLIKE_ROWS,
+    ClaimOutcome,
     Job,
     PartVerdict,
-    Verdict,
     describe_measures,
 )
 from longsumbench_reproduction.papers.paper_tables import PaperClaim, at_scale
 
 
-# A claim has parts; `judge_claims` tests all claims of a table together
+# A claim has parts; `evaluate_claims` tests all claims of a table together
 class Part(NamedTuple):
     """A part of a claim: two rows on one dataset and measure.
 
@@ -74,7 +74,7 @@ class Claim(NamedTuple):
         obstacle: the outcome of a claim that is not tested; empty if it is tested.
         reason: why it is not tested, or more about the test.
         runs: the runs that are compared; none for an analysis of texts.
-        learned: as in `Verdict`.
+        learned: as in `ClaimOutcome`.
     """
 
     paper: PaperClaim
@@ -131,7 +131,7 @@ class _Deciding(NamedTuple):
     p: float
 
 
-def judge_claims(claims: Sequence[Claim]) -> tuple[Verdict, ...]:
+def evaluate_claims(claims: Sequence[Claim]) -> tuple[ClaimOutcome, ...]:
     """Return a verdict on each claim; p-values and intervals are corrected (Holm) for the number of claims."""
     tested = [claim for claim in claims if claim.is_tested]
     corrections = iter(correct_together([_find_deciding(claim).p for claim in tested]))
@@ -159,9 +159,9 @@ def _find_deciding(claim: Claim) -> _Deciding:
     return _Deciding(part, "weakest", REPRODUCED, part.p_value())
 
 
-def _judge(claim: Claim, correction: Correction | None) -> Verdict:
+def _judge(claim: Claim, correction: Correction | None) -> ClaimOutcome:
     pairs = claim.paper.pairs or ("no rows",)
-    verdict = Verdict(
+    verdict = ClaimOutcome(
         claim=f"{pairs[0]} and {len(pairs) - 1} more" if pairs[1:] else pairs[0],
         measure=", ".join(claim.paper.measures_at(claim.scale)),
         datasets=claim.datasets,
@@ -263,7 +263,9 @@ class TableNumber(NamedTuple):
     runs: str = ""
 
 
-def long_table(numbers: Iterable[TableNumber], verdicts: Sequence[Verdict] = ()) -> pd.DataFrame:
+def long_table(
+    numbers: Iterable[TableNumber], verdicts: Sequence[ClaimOutcome] = ()
+) -> pd.DataFrame:
     """Return the numbers, then the verdicts, one per row; unknown values are empty."""
     rows = list(numbers)
     for claim in verdicts:
@@ -277,7 +279,7 @@ def long_table(numbers: Iterable[TableNumber], verdicts: Sequence[Verdict] = ())
     return rounded_frame([row._asdict() for row in rows], list(TableNumber._fields))
 
 
-def _bounds(verdict: Verdict | PartVerdict) -> tuple[float | None, float | None, float | None]:
+def _bounds(verdict: ClaimOutcome | PartVerdict) -> tuple[float | None, float | None, float | None]:
     return verdict.difference, verdict.low, verdict.high
 
 

@@ -11,16 +11,16 @@ from msgspec import structs
 
 from longsumbench.cache.artifacts import user_cache
 from longsumbench.core import DatasetSettings, RunConfig, build_settings
-from longsumbench.corpora.reading.load import Texts, load_texts
+from longsumbench.corpora.loading.load import Texts, load_texts
 from longsumbench.errors import EnvironmentProblem, SuiteError, UsageError
 from longsumbench.formatting import format_count
 from longsumbench.leaderboards.published import PUBLISHED_AS
 from longsumbench.modeling.neural_config import NeuralConfig
-from longsumbench.views.notes import describe_step_size
-from longsumbench_reproduction.papers.page import Job, RowRuns
+from longsumbench.views.footnotes import describe_step_size
+from longsumbench_reproduction.papers.page_model import Job, RowRuns
 from longsumbench_reproduction.papers.paper_tables import PAPER
-from longsumbench_reproduction.papers.points import plan_paper_table, texts_problem
-from longsumbench_reproduction.papers.printed import RowMeans
+from longsumbench_reproduction.papers.published_rows import RowMeans
+from longsumbench_reproduction.papers.run_planning import plan_paper_table, texts_problem
 
 _Settings = TypeVar("_Settings")
 

@@ -4,9 +4,14 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import NamedTuple
 
-from longsumbench.leaderboards.comparability import PLANTED, ROUGE_HEADINGS, ROUGE_PARTS, heading_of
-from longsumbench.leaderboards.seed_groups import SeedGroup
-from longsumbench.views.notes import describe_intervals, describe_mark, join
+from longsumbench.leaderboards.comparability import (
+    PLANTED,
+    ROUGE_HEADINGS,
+    ROUGE_PARTS,
+    find_heading,
+)
+from longsumbench.leaderboards.seed_groups import ResultRow
+from longsumbench.views.footnotes import describe_intervals, describe_mark, join
 from longsumbench.views.series import (
     Panel,
     PanelRow,
@@ -16,23 +21,26 @@ from longsumbench.views.series import (
     place_numbers,
 )
 from longsumbench.views.tables import Block
-from longsumbench_reproduction.papers import printed
+from longsumbench_reproduction.papers import published_rows
 from longsumbench_reproduction.papers.claims import OURS, long_table
 from longsumbench_reproduction.papers.conditions import compare_texts, describe_conditions
-from longsumbench_reproduction.papers.page import Job, Page, RowRuns
+from longsumbench_reproduction.papers.page_model import Job, Page, RowRuns
 
 _CHANCE = f"{PLANTED}_chance"
 
 
 class _Point(NamedTuple):
     x: float
-    group: SeedGroup
+    group: ResultRow
 
 
 def curves_page(job: Job) -> Page:
     """Return the page of a figure: the picture, a table of its points, and the verdicts."""
-    means = printed.read_row_means(job)
-    measures, verdicts = printed.measures_shown(job, means), printed.decide_claims(job, means)
+    means = published_rows.read_row_means(job)
+    measures, verdicts = (
+        published_rows.measures_shown(job, means),
+        published_rows.decide_claims(job, means),
+    )
     numbers = []
     for (label, dataset), group in means.groups.items():
         for measure in measures:
@@ -52,7 +60,9 @@ def curves_page(job: Job) -> Page:
     )
 
 
-def _panel_blocks(job: Job, means: printed.RowMeans, measures: Sequence[str]) -> tuple[Block, ...]:
+def _panel_blocks(
+    job: Job, means: published_rows.RowMeans, measures: Sequence[str]
+) -> tuple[Block, ...]:
     """Return a table for each panel; the last has the sentences about the numbers."""
     # Rows of a panel follow each other in the paper's order
     panels: dict[str, list[RowRuns]] = {}
@@ -62,13 +72,13 @@ def _panel_blocks(job: Job, means: printed.RowMeans, measures: Sequence[str]) ->
     if means.groups:
         part = f"ROUGE {ROUGE_PARTS[job.paper_table.part]}, 0–100. {means.describe_interval()}"
         texts = [compare_texts(job, dataset) for dataset in job.datasets]
-        footnotes = (part, printed.LEARNED_NOTE, *filter(None, texts))
+        footnotes = (part, published_rows.LEARNED_NOTE, *filter(None, texts))
         blocks[-1] = replace(blocks[-1], footnotes=footnotes)
     return tuple(blocks)
 
 
 def _panel_block(
-    job: Job, means: printed.RowMeans, rows: Sequence[RowRuns], measures: Sequence[str]
+    job: Job, means: published_rows.RowMeans, rows: Sequence[RowRuns], measures: Sequence[str]
 ) -> Block:
     cells = []
     for row in rows:
@@ -76,9 +86,9 @@ def _panel_block(
         numbers = [f"{number:.1f}" if number else "" for number in estimates]
         learned = means.learned_cells(row.label, row.dataset)
         name, x = _line_name(row), f"{_x(job, row):g}"
-        cells.append([name, x, *numbers, *learned, printed.count_runs(row)])
+        cells.append([name, x, *numbers, *learned, published_rows.count_runs(row)])
     headings = [_heading(measure).replace(" right", "\nright") for measure in measures]
-    columns = ("line", "x", *headings, *printed.LEARNED_COLUMNS, "runs")
+    columns = ("line", "x", *headings, *published_rows.LEARNED_COLUMNS, "runs")
     align = "lr" + "r" * len(measures) + "lrrr"
     return Block(_panel_name(job, rows[0]), (), columns, align, cells).without_empty_columns()
 
@@ -98,10 +108,10 @@ def _x(job: Job, row: RowRuns) -> float:
 
 
 def _heading(measure: str) -> str:
-    return printed.FACTS_HEADING if measure == PLANTED else heading_of(measure)
+    return published_rows.FACTS_HEADING if measure == PLANTED else find_heading(measure)
 
 
-def paper_series(job: Job, means: printed.RowMeans, measures: Sequence[str]) -> SeriesFigure:
+def paper_series(job: Job, means: published_rows.RowMeans, measures: Sequence[str]) -> SeriesFigure:
     """Return the figure: a column for each panel of the paper; a row for its first measure, and one for planted facts."""
     panels: dict[str, dict[str, list[_Point]]] = {}
     groups = []
@@ -153,7 +163,7 @@ def _panel(heading: str, lines: Mapping[str, Sequence[_Point]], measure: str) ->
     return Panel(heading, "", {places[x]: f"{x:g}" for x in ordered}, series, levels)
 
 
-def _floor(group: SeedGroup, measure: str) -> float | None:
+def _floor(group: ResultRow, measure: str) -> float | None:
     """Return what a system's outputs score without their sources, 0–100; None if unknown."""
     if measure == PLANTED:
         return group.numbers[_CHANCE].mean if _CHANCE in group.numbers else None

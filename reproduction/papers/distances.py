@@ -16,8 +16,8 @@ from longsumbench.metrics.aggregate import PERCENT
 from longsumbench.metrics.statistics import ratio_over_examples
 from longsumbench.views.tables import Block
 from longsumbench_reproduction.analysis.fusion import (
+    FusionResult,
     FusionSettings,
-    FusionsFound,
     analyze_fusion,
     chances,
 )
@@ -25,7 +25,7 @@ from longsumbench_reproduction.analysis.locality import Locality, LocalitySettin
 from longsumbench_reproduction.papers import claims
 from longsumbench_reproduction.papers.claims import OURS, TableNumber
 from longsumbench_reproduction.papers.conditions import build_options, read_datasets
-from longsumbench_reproduction.papers.page import Job, Page, picture_name
+from longsumbench_reproduction.papers.page_model import Job, Page, picture_name
 from longsumbench_reproduction.papers.paper_tables import PaperClaim
 
 _LIMIT = 10  # sentences; pairs up to this distance are near
@@ -86,7 +86,7 @@ def _analysis_page(
         numbers += numbers_of(dataset.name, result)
         pictures[picture_name(job.paper_table, dataset.name)] = result.pictures()["png"]
         comparisons[dataset.name] = compare(result)
-    verdicts = claims.judge_claims(
+    verdicts = claims.evaluate_claims(
         [_compare_datasets(job, paper, comparisons) for paper in job.paper_table.claims]
     )
     return Page(
@@ -133,7 +133,7 @@ def _compare_similarity(curve: Locality) -> _Comparison:
     return comparison, near if comparison else none
 
 
-def _bar_numbers(dataset: str, fusions: FusionsFound) -> Iterator[TableNumber]:
+def _bar_numbers(dataset: str, fusions: FusionResult) -> Iterator[TableNumber]:
     for _, row in fusions.bars().iterrows():
         name, n = f"distance {row['from']:g}–{row['to']:g}", int(row["examples"])
         share, low, high = (float(row[column]) for column in ("share", "low", "high"))
@@ -144,7 +144,7 @@ def _bar_numbers(dataset: str, fusions: FusionsFound) -> Iterator[TableNumber]:
         )
 
 
-def _compare_near(fusions: FusionsFound) -> _Comparison:
+def _compare_near(fusions: FusionResult) -> _Comparison:
     """Compare the share of near pairs with that of random pairs; the pairs of an example count together."""
     if not fusions.fusions:
         return None, "no reference sentence joins two source sentences"

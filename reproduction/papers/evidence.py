@@ -23,7 +23,7 @@ import pandas as pd
 from longsumbench.errors import DataError
 from longsumbench.leaderboards import seed_groups
 from longsumbench.metrics.aggregate import PERCENT, Estimate, estimate_mean
-from longsumbench.runs.evidence import kept_places, read_evidence
+from longsumbench.runs.evidence import read_evidence, stored_indices
 from longsumbench.runs.record import RunRecord
 from longsumbench.runs.run_names import describe_run
 from longsumbench.views.evidence.array_views import Selections, View, Weights, views
@@ -37,9 +37,9 @@ from longsumbench_reproduction.papers.output_examples import (
     inspect_rows,
     keep_first_runs,
 )
-from longsumbench_reproduction.papers.page import Job, Page, picture_name
+from longsumbench_reproduction.papers.page_model import Job, Page, picture_name
 from longsumbench_reproduction.papers.paper_tables import PaperClaim
-from longsumbench_reproduction.papers.printed import (
+from longsumbench_reproduction.papers.published_rows import (
     RowMeans,
     describe_missing,
     pass_gate,
@@ -75,7 +75,7 @@ _MEASURES_FOOTNOTE = (
 )
 
 
-def views_of_reference(all_views: Sequence[View]) -> list[View]:
+def reference_views(all_views: Sequence[View]) -> list[View]:
     """Return the views without weights at the steps of the output, if there are weights at those of the reference."""
     if not any(map(has_reference_steps, all_views)):
         return list(all_views)
@@ -96,13 +96,13 @@ def measure_examples(folder: Path) -> pd.DataFrame:
         DataError: a file is damaged.
     """
     rows = {}
-    for place in sorted(kept_places(folder)):
+    for place in sorted(stored_indices(folder)):
         try:
             _, evidence = read_evidence(folder, place)
         except DataError as error:
             raise DataError(describe_problem(error), folder / f"{place}.json") from error
         rows[place] = dict[str, float]()
-        for view in views_of_reference(views(evidence)):
+        for view in reference_views(views(evidence)):
             rows[place].update(measure_view(view))
     return pd.DataFrame([*rows.values()], index=[*rows], dtype=float)
 
@@ -189,7 +189,7 @@ def evidence_page(job: Job) -> Page:
     for example in examples:
         name, inspection = example.name, example.inspection
         if inspection.evidence is not None:
-            shown_views = views_of_reference(views(inspection.evidence))
+            shown_views = reference_views(views(inspection.evidence))
             notes += _describe_missing_reference(example, shown_views)
             picture = draw_views(inspection.title, shown_views)
             pictures[picture_name(job.paper_table, name)] = picture
@@ -197,7 +197,7 @@ def evidence_page(job: Job) -> Page:
             rows.append([name, describe_run(inspection.record), inspection.summary.id])
             tables[name] = table
             numbers += _measure_numbers(example, table)
-    verdicts = claims.judge_claims(
+    verdicts = claims.evaluate_claims(
         [_test_steps(job, means, paper) for paper in job.paper_table.claims]
     )
     block = Block("The example", tuple(notes), ("row", "run", "example"), "lll", rows)

@@ -18,8 +18,8 @@ from longsumbench.views.marked_words import repeated_spans
 from longsumbench.views.tables import Block, escape_markdown
 from longsumbench_reproduction.papers.claims import OURS, TableNumber, long_table
 from longsumbench_reproduction.papers.conditions import describe_conditions
-from longsumbench_reproduction.papers.page import Job, Page, RowRuns
-from longsumbench_reproduction.papers.printed import read_row_means
+from longsumbench_reproduction.papers.page_model import Job, Page, RowRuns
+from longsumbench_reproduction.papers.published_rows import read_row_means
 
 
 class RowExample(NamedTuple):

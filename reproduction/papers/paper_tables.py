@@ -106,7 +106,7 @@ class PaperTable(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """A table or figure of a paper.
 
     Attributes:
-        kind: what is computed and shown, a key of `longsumbench_reproduction.papers.page.PAPER_TABLE_KINDS`.
+        kind: what is computed and shown, a key of `longsumbench_reproduction.papers.page_model.PAPER_TABLE_KINDS`.
         title: what it shows.
         default: the scale if none is typed.
         scales: scale → overrides of all rows, as typed after `longsumbench run -m`.

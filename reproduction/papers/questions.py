@@ -8,10 +8,10 @@ import numpy as np
 
 from longsumbench.leaderboards.comparability import PLANTED
 from longsumbench.views.tables import Block
-from longsumbench_reproduction.papers import printed
+from longsumbench_reproduction.papers import published_rows
 from longsumbench_reproduction.papers.claims import OURS, PRINTED, TableNumber, long_table
 from longsumbench_reproduction.papers.conditions import describe_conditions
-from longsumbench_reproduction.papers.page import Job, Page
+from longsumbench_reproduction.papers.page_model import Job, Page
 
 _QA = "qa"  # in published.csv
 _RATING = "bws"
@@ -19,7 +19,7 @@ _QUESTION_COLUMNS = (
     "row",
     "questions,\nprinted, %",
     "ours, %",
-    *printed.LEARNED_COLUMNS,
+    *published_rows.LEARNED_COLUMNS,
     "rating,\nprinted",
 )
 _BY_FACTS = (
@@ -35,13 +35,13 @@ _PEOPLE = "Rating: best minus worst, -1 to 1, by people. It is out of reach of a
 
 def questions_page(job: Job) -> Page:
     """Make the page of a table of answered questions."""
-    means = printed.read_row_means(job)
-    verdicts = printed.decide_claims(job, means)
+    means = published_rows.read_row_means(job)
+    verdicts = published_rows.decide_claims(job, means)
     blocks, numbers = list[Block](), list[TableNumber]()
     for dataset in job.paper_table.datasets:
         rows = []
         for label in job.paper_table.rows:
-            row = printed.find_printed_row(job.paper_table, label, dataset)
+            row = published_rows.find_printed_row(job.paper_table, label, dataset)
             printed_numbers = row.numbers if row else {}
             for name, value in printed_numbers.items():
                 number = TableNumber(PRINTED, dataset, label, name, float(value))
@@ -55,7 +55,7 @@ def questions_page(job: Job) -> Page:
             cells = [printed_numbers.get(_QA, ""), *ours, printed_numbers.get(_RATING, "")]
             rows.append([label, *cells])
         notes = (_BY_FACTS if means.facts else _NO_QUESTIONS, _DIFFERENT)
-        footnotes = (printed.LEARNED_NOTE, _PEOPLE)
+        footnotes = (published_rows.LEARNED_NOTE, _PEOPLE)
         block = Block(dataset, notes, _QUESTION_COLUMNS, "lrrlrrr", rows, footnotes=footnotes)
         blocks.append(block.without_empty_columns())
     return Page(
@@ -66,7 +66,9 @@ def questions_page(job: Job) -> Page:
     )
 
 
-def _count_examples(means: printed.RowMeans, row: str, dataset: str, n: int | None) -> int | None:
+def _count_examples(
+    means: published_rows.RowMeans, row: str, dataset: str, n: int | None
+) -> int | None:
     """Return the number of examples with questions in a row's first run with scores; `n` without scores."""
     for run in means.groups[row, dataset].runs:
         if run.run_id in means.scores:

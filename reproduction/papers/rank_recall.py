@@ -26,9 +26,9 @@ from longsumbench_reproduction.papers.conditions import (
     build_options,
     read_datasets,
 )
-from longsumbench_reproduction.papers.page import Job, Page
+from longsumbench_reproduction.papers.page_model import Job, Page
 from longsumbench_reproduction.papers.paper_tables import PaperClaim
-from longsumbench_reproduction.papers.printed import require_seeds
+from longsumbench_reproduction.papers.published_rows import require_seeds
 
 _PRINTED_ON = "WikiSum"
 # Ranker → system in published.csv
@@ -67,7 +67,7 @@ def rank_recall_page(job: Job) -> Page:
         block, dataset_numbers = _tabulate_recalls(job, dataset, recalls[dataset.name])
         blocks.append(block)
         numbers += dataset_numbers
-    verdicts = claims.judge_claims(
+    verdicts = claims.evaluate_claims(
         [_compare_rankers(job, paper, recalls) for paper in job.paper_table.claims]
     )
     training = f"learned rankers train for {ranker.steps:,} steps of {ranker.batch_size} titles"

@@ -11,7 +11,7 @@ from longsumbench.leaderboards.comparability import PLANTED, ROUGE_PARTS
 from longsumbench.leaderboards.published import COLUMNS
 from longsumbench.metrics.aggregate import Estimate
 from longsumbench.views.tables import Block, rounded_frame
-from longsumbench_reproduction.papers import printed
+from longsumbench_reproduction.papers import published_rows
 from longsumbench_reproduction.papers.claims import (
     DIFFERENCE,
     OURS,
@@ -21,9 +21,9 @@ from longsumbench_reproduction.papers.claims import (
     long_table,
 )
 from longsumbench_reproduction.papers.conditions import compare_texts, describe_conditions
-from longsumbench_reproduction.papers.page import Job, Page
+from longsumbench_reproduction.papers.page_model import Job, Page
 from longsumbench_reproduction.papers.paper_tables import PAPER, PaperTable
-from longsumbench_reproduction.papers.points import plan_paper_table
+from longsumbench_reproduction.papers.run_planning import plan_paper_table
 
 _UNIT = 10_000
 _PRINTED_PARAMETERS = {  # name of a paper table → label of a row → thousands, as printed
@@ -51,7 +51,7 @@ class RowParameters(NamedTuple):
     ours: int
 
 
-def count_parameters_of_rows(job: Job) -> list[RowParameters]:
+def count_row_parameters(job: Job) -> list[RowParameters]:
     """Return the weights of each row, printed and of our network at the paper's sizes, if the paper prints them."""
     thousands = _PRINTED_PARAMETERS.get(job.paper_table.name)
     if thousands is None:
@@ -80,9 +80,9 @@ def _parameters_block(counts: Sequence[RowParameters]) -> Block:
 
 
 # Columns are named as in the papers, measures as in the runs
-_MEASURE_OF = {column: measure for measure, column in printed.OUR_COLUMNS.items()}
+_MEASURE_OF = {column: measure for measure, column in published_rows.OUR_COLUMNS.items()}
 _ROUGE_COLUMNS = tuple(COLUMNS.values())
-_COLUMN_HEADINGS = {PLANTED: printed.FACTS_HEADING.replace(" right", "\nright")}
+_COLUMN_HEADINGS = {PLANTED: published_rows.FACTS_HEADING.replace(" right", "\nright")}
 _RUNS_COLUMN = "runs"
 # The first is the first that a narrow terminal leaves out
 _LEAST_NEEDED = ("difference", "printed", "ours")
@@ -93,7 +93,7 @@ class _Line(NamedTuple):
 
     label: str
     dataset: str
-    paper_row: printed.PrintedRow | None
+    paper_row: published_rows.PublishedRow | None
     estimates: dict[str, Estimate]
     runs: str
     same: bool
@@ -113,17 +113,17 @@ class _Line(NamedTuple):
 
 def scores_page(job: Job) -> Page:
     """Return the page of a table of scores: a block for each dataset, others of parameters and of printed rows."""
-    means = printed.read_row_means(job)
+    means = published_rows.read_row_means(job)
     blocks, numbers = list[Block](), list[TableNumber]()
     for dataset in job.datasets:
         lines = _table_lines(job, means, dataset)
         blocks.append(_scores_block(job, means, dataset, lines))
         for row in lines:
             numbers += _line_numbers(job, means, row)
-    other_rows = printed.read_other_rows(job.paper_table, list(job.datasets))
+    other_rows = published_rows.read_other_rows(job.paper_table, list(job.datasets))
     for printed_row in other_rows:
         numbers += _printed_row_numbers(job.paper_table, printed_row.label, printed_row)
-    parameters = count_parameters_of_rows(job)
+    parameters = count_row_parameters(job)
     for count in parameters:
         labels = count.dataset, count.label, "parameters"
         numbers.append(TableNumber(PRINTED, *labels, count.printed))
@@ -131,8 +131,8 @@ def scores_page(job: Job) -> Page:
     if parameters:
         blocks.append(_parameters_block(parameters))
     if other_rows:
-        blocks.append(printed.printed_block(job.paper_table, other_rows))
-    verdicts = printed.decide_claims(job, means)
+        blocks.append(published_rows.printed_block(job.paper_table, other_rows))
+    verdicts = published_rows.decide_claims(job, means)
     return Page(
         blocks=tuple(blocks),
         numbers=long_table([*numbers, *means.learned_numbers()], verdicts),
@@ -141,29 +141,31 @@ def scores_page(job: Job) -> Page:
     )
 
 
-def _table_lines(job: Job, means: printed.RowMeans, dataset: str) -> list[_Line]:
+def _table_lines(job: Job, means: published_rows.RowMeans, dataset: str) -> list[_Line]:
     # Every row has the numbers of all columns, also of those that only another row prints
-    paper_rows: dict[str, printed.PrintedRow | None] = {}
-    columns = list(map(printed.column_of, printed.measures_shown(job, means)))
+    paper_rows: dict[str, published_rows.PublishedRow | None] = {}
+    columns = list(map(published_rows.paper_column, published_rows.measures_shown(job, means)))
     for label, row in job.paper_table.rows.items():
         if not row.datasets or dataset in row.datasets:
-            paper_row = printed.find_printed_row(job.paper_table, label, dataset)
+            paper_row = published_rows.find_printed_row(job.paper_table, label, dataset)
             paper_rows[label] = paper_row
             columns += paper_row.numbers if paper_row else ()
     same = not compare_texts(job, dataset)
-    runs = {row.label: printed.count_runs(row) for row in job.rows if row.dataset == dataset}
+    runs = {row.label: published_rows.count_runs(row) for row in job.rows if row.dataset == dataset}
     lines = []
     for label, paper_row in paper_rows.items():
         estimates: dict[str, Estimate] = {}
         for column in columns:
             number = means.number(label, dataset, _MEASURE_OF.get(column, column))
-            if number is not None and column != printed.UNSTATED:
+            if number is not None and column != published_rows.UNSTATED:
                 estimates[column] = number
         lines.append(_Line(label, dataset, paper_row, estimates, runs.get(label, ""), same))
     return lines
 
 
-def _scores_block(job: Job, means: printed.RowMeans, dataset: str, lines: Sequence[_Line]) -> Block:
+def _scores_block(
+    job: Job, means: published_rows.RowMeans, dataset: str, lines: Sequence[_Line]
+) -> Block:
     unlike = compare_texts(job, dataset)
     texts = {"printed": "", "ours": "", "difference": ""}  # kind of number → its texts
     if unlike:
@@ -186,7 +188,7 @@ def _scores_block(job: Job, means: printed.RowMeans, dataset: str, lines: Sequen
             optional += [headings[kind] for kind in _LEAST_NEEDED if kind in headings]
     align = "l" + "r" * (len(cells) - 1) + "lrrr"
     learned = [means.learned_cells(row.label, dataset) for row in lines]
-    for place, name in enumerate(printed.LEARNED_COLUMNS):
+    for place, name in enumerate(published_rows.LEARNED_COLUMNS):
         cells[name] = [row_cells[place] for row_cells in learned]
     cells[_RUNS_COLUMN] = [row.runs for row in lines]
     return Block(
@@ -195,7 +197,7 @@ def _scores_block(job: Job, means: printed.RowMeans, dataset: str, lines: Sequen
         tuple(cells),
         align,
         list(zip(*cells.values(), strict=True)),
-        optional=(*printed.LEARNED_COLUMNS[1:], *optional, _RUNS_COLUMN),
+        optional=(*published_rows.LEARNED_COLUMNS[1:], *optional, _RUNS_COLUMN),
         footnotes=tuple(_footnotes(job.paper_table, means, lines)),
     ).without_empty_columns()
 
@@ -217,14 +219,14 @@ def _column_cells(lines: Sequence[_Line], column: str) -> dict[str, list[str]]:
 
 
 def _footnotes(
-    paper_table: PaperTable, means: printed.RowMeans, lines: Sequence[_Line]
+    paper_table: PaperTable, means: published_rows.RowMeans, lines: Sequence[_Line]
 ) -> Iterator[str]:
     if any(row.estimates for row in lines):
         yield f"ROUGE {ROUGE_PARTS[paper_table.part]}, 0–100. {means.describe_interval()}"
-        yield printed.LEARNED_NOTE
+        yield published_rows.LEARNED_NOTE
     if any(any(map(row.difference, row.estimates)) for row in lines):
         yield "Difference: ours minus printed; the printed number counts as a constant."
-    if any(row.number(printed.UNSTATED) for row in lines):
+    if any(row.number(published_rows.UNSTATED) for row in lines):
         yield "The paper does not state the kind of its R-L, so it cannot be compared with ours."
     doubted = [row.label for row in lines if row.paper_row and row.paper_row.doubted]
     if doubted:
@@ -232,7 +234,7 @@ def _footnotes(
         yield f"Another publication or table contradicts the printed row (see published.csv): {labels}."
 
 
-def _line_numbers(job: Job, means: printed.RowMeans, row: _Line) -> Iterator[TableNumber]:
+def _line_numbers(job: Job, means: published_rows.RowMeans, row: _Line) -> Iterator[TableNumber]:
     if row.paper_row:
         yield from _printed_row_numbers(job.paper_table, row.label, row.paper_row)
     # In the CSV, ours come before the differences
@@ -245,7 +247,7 @@ def _line_numbers(job: Job, means: printed.RowMeans, row: _Line) -> Iterator[Tab
 
 
 def _printed_row_numbers(
-    paper_table: PaperTable, label: str, row: printed.PrintedRow
+    paper_table: PaperTable, label: str, row: published_rows.PublishedRow
 ) -> Iterator[TableNumber]:
     source = f"{paper_table.prints}, {row.source}"
     for column, value in row.numbers.items():

@@ -12,9 +12,14 @@ from longsumbench.errors import DataError
 from longsumbench.files import read_text
 from longsumbench.site.build import Site
 from longsumbench.site.pages import SitePage, SiteSection
-from longsumbench_reproduction.papers.page import OUTCOMES, MadePage, files_folder, read_written
+from longsumbench_reproduction.papers.page_files import page_title, summarize_outcomes
+from longsumbench_reproduction.papers.page_model import (
+    OUTCOMES,
+    PaperPageFile,
+    files_folder,
+    read_written,
+)
 from longsumbench_reproduction.papers.paper_tables import find_paper_table, read_paper_tables
-from longsumbench_reproduction.papers.write import page_title, summarize_outcomes
 
 _PATH = "papers.html"
 _PLACE = "assets/papers"
@@ -26,11 +31,11 @@ class PapersPage(SitePage):
 
     template: ClassVar = "longsumbench_reproduction:papers.html"
     outcomes: ClassVar = OUTCOMES
-    papers: Sequence[MadePage]
+    papers: Sequence[PaperPageFile]
 
     summarize_outcomes = staticmethod(summarize_outcomes)
 
-    def heading(self, paper: MadePage) -> str:
+    def heading(self, paper: PaperPageFile) -> str:
         """Return the title of a table or figure."""
         return page_title(find_paper_table(paper.name))
 
@@ -78,7 +83,7 @@ def papers_section(site: Site) -> SiteSection | None:
     return SiteSection("Papers", _PATH, partial(_write_papers, papers)) if papers else None
 
 
-def _write_papers(papers: Sequence[MadePage], site: Site) -> None:
+def _write_papers(papers: Sequence[PaperPageFile], site: Site) -> None:
     addresses = {f"{paper.name}.md": f"{paper.name}.html" for paper in papers}
     addresses |= dict.fromkeys(("index.md", "papers.md"), f"../../{_PATH}")
     for paper in papers:

@@ -15,7 +15,7 @@ from longsumbench.analysis.dataset.tables import (
 )
 from longsumbench.cache.artifacts import user_cache
 from longsumbench.core import Example, Split, build_settings, count_words
-from longsumbench.corpora.reading.load import Texts
+from longsumbench.corpora.loading.load import Texts
 from longsumbench.errors import DataError, EnvironmentProblem
 from longsumbench.leaderboards.published import PUBLISHED_AS
 from longsumbench.metrics.aggregate import Estimate, estimate_mean
@@ -24,7 +24,7 @@ from longsumbench.progress import track
 from longsumbench.views.tables import Block
 from longsumbench_reproduction.papers.claims import OURS, PRINTED, TableNumber, long_table
 from longsumbench_reproduction.papers.conditions import ReadableDataset, read_datasets
-from longsumbench_reproduction.papers.page import Job, Page
+from longsumbench_reproduction.papers.page_model import Job, Page
 from longsumbench_reproduction.papers.paper_tables import PaperTable
 
 _VOCABULARY = 32_000  # entries of the trained tokenizer

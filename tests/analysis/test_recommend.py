@@ -19,12 +19,12 @@ from longsumbench.analysis.recommend import (
 from longsumbench.core import Cut, Truncation
 from longsumbench.errors import UsageError
 from longsumbench.leaderboards.comparability import ROUGE_HEADINGS
-from longsumbench.leaderboards.seed_groups import SeedGroup, group_by_seed
-from longsumbench.leaderboards.significance import ComparableRows, against_best
+from longsumbench.leaderboards.seed_groups import ResultRow, group_rows_by_seed
+from longsumbench.leaderboards.significance import LeaderboardBlock, compare_to_best
 from longsumbench.metrics.aggregate import aggregate
 from longsumbench.runs.record import RunRecord, StepSeconds
 from longsumbench.runs.results import Results
-from longsumbench.views.after_run import MOST_LINES
+from longsumbench.views.run_summary_screen import MOST_LINES
 
 BASE = np.random.default_rng(1).beta(4, 8, 80)  # how well the examples go, whoever summarizes
 
@@ -49,8 +49,8 @@ def finished(name: str, scores: pd.DataFrame, seconds: float, **changes: object)
 
 def sentences(runs: list[RunRecord], scores: dict[str, pd.DataFrame]) -> list[str]:
     """Return what is said about these runs."""
-    rows = group_by_seed(runs, scores)
-    return describe_choice(against_best(rows, scores))
+    rows = group_rows_by_seed(runs, scores)
+    return describe_choice(compare_to_best(rows, scores))
 
 
 CHEAPEST = " It costs the least of those not shown to be below the best."
@@ -131,7 +131,7 @@ def test_oracles_and_random_sentences_are_not_chosen() -> None:
     ]
     runs.append(finished("random", scores["random"], 0))
     assert sentences(runs, scores)[0].startswith("Choose lead. ")
-    oracle = ComparableRows((SeedGroup((runs[0],)),))
+    oracle = LeaderboardBlock((ResultRow((runs[0],)),))
     assert describe_choice(oracle)[0] == "No system can be recommended: none is ranked."
     unlike = finished("other", scores["lead"], 1, examples="e2")
     screen = describe_recommendation(Results(Path("results")), [*runs, unlike], scores)

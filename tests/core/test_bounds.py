@@ -16,18 +16,18 @@ from longsumbench.core import (
     Between,
     RankerSettings,
     RunConfig,
-    bounds_of,
     build_settings,
+    collect_bounds,
     registry,
 )
 from longsumbench.core.bounds import Date
-from longsumbench.core.registry import config_of
+from longsumbench.core.registry import load_config_class
 from longsumbench.errors import EnvironmentProblem, UsageError
 from longsumbench.runs import plan as planning
 from longsumbench_reproduction.analysis.analyze import ANALYSES
 from longsumbench_reproduction.analysis.rank_recall import RankRecallSettings
 
-MODELS = {name: config_of(name) for name in registry.systems.shipped()}
+MODELS = {name: load_config_class(name) for name in registry.systems.shipped()}
 ANALYSIS_SETTINGS = {name: analysis.settings for name, analysis in ANALYSES.items()}
 COMMANDS = {
     "ranker": RankerSettings,
@@ -135,7 +135,7 @@ def check_plan(model: str, key: str, value: str, folder: Path) -> bool:
 def test_every_setting_declares_its_values(name: str) -> None:
     """Each number has bounds, and each text its allowed values or the declaration that it is free."""
     hints = get_type_hints(SCHEMAS[name])
-    for key, bound in bounds_of(SCHEMAS[name]).items():
+    for key, bound in collect_bounds(SCHEMAS[name]).items():
         kinds = _types_in(hints[key])
         if {int, float} & kinds:
             assert isinstance(bound, Between), key

@@ -8,9 +8,9 @@ from omegaconf import OmegaConf
 
 from longsumbench.core import (
     SECTIONS,
-    Recipe,
     RunConfig,
     SystemConfig,
+    TrainConfig,
     build_settings,
     registry,
     resolve_config,
@@ -38,7 +38,7 @@ def test_departures_win_over_defaults() -> None:
     assert settled() == RunConfig(model=ModelConfig())
     config = settled(model={"snippet_length": 64}, train={"max_steps": 5}, scale="tiny")
     assert config == RunConfig(
-        model=ModelConfig(snippet_length=64), train=Recipe(max_steps=5), scale="tiny"
+        model=ModelConfig(snippet_length=64), train=TrainConfig(max_steps=5), scale="tiny"
     )
 
 
@@ -92,13 +92,13 @@ def test_settling_does_not_touch_what_it_is_given() -> None:
     one, two = resolve_config(composed, ModelConfig), resolve_config(composed, ModelConfig)
     one.train.max_steps = 1
     assert OmegaConf.to_container(composed) == before
-    assert two.train.max_steps == Recipe().max_steps
+    assert two.train.max_steps == TrainConfig().max_steps
 
 
 @pytest.mark.parametrize("name", [*SECTIONS, *registry.systems.shipped()])
 def test_no_value_is_the_word_none(name: str) -> None:
     """Python's None is refused as a value of every setting; null, if advised, is accepted, for "" as an empty text."""
-    schema = SECTIONS.get(name) or registry.config_of(name)
+    schema = SECTIONS.get(name) or registry.load_config_class(name)
     for item in fields(schema):
         with pytest.raises(UsageError, match=rf"{item.name}=None would be a text: ") as none:
             build_settings(schema, {item.name: "None"}, "")

@@ -98,4 +98,4 @@ def test_a_plug_in_without_settings_of_a_system_is_named(
     plug_in(monkeypatch, mine=target)
     expected = rf"^model 'mine' \({target}\) has no usable settings: .*inherits longsumbench\.core\.SystemConfig$"
     with pytest.raises(BrokenPlugin, match=expected):
-        registry.config_of("mine")
+        registry.load_config_class("mine")

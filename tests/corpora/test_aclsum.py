@@ -14,7 +14,7 @@ from support.toys import one_line
 from longsumbench.cache.artifacts import ArtifactCache
 from longsumbench.core import DatasetSettings, Document, Example, Section
 from longsumbench.corpora import aclsum
-from longsumbench.corpora.reading.load import Texts, load_texts
+from longsumbench.corpora.loading.load import Texts, load_texts
 from longsumbench.errors import EnvironmentProblem
 
 ABSTRACT = "We count the words of a long text, and find that most of them are short."

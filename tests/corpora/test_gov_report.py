@@ -13,8 +13,8 @@ from support.reading import read_texts, reading_problem
 from longsumbench.cache.artifacts import ArtifactCache
 from longsumbench.core import Document, Example, Section
 from longsumbench.corpora.gov_report import gov_report_example, gov_report_hub_example
-from longsumbench.corpora.reading.fields import BadRow
-from longsumbench.corpora.reading.rows import thinned_examples
+from longsumbench.corpora.loading.fields import BadRow
+from longsumbench.corpora.loading.rows import thinned_examples
 
 read = partial(read_texts, "gov_report")
 problem = partial(reading_problem, "gov_report")

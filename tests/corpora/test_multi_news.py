@@ -9,8 +9,8 @@ from support.reading import read_texts, reading_problem
 
 from longsumbench.cache.artifacts import ArtifactCache
 from longsumbench.core import DatasetSettings, Document, Example, Section
+from longsumbench.corpora.loading.load import load_texts
 from longsumbench.corpora.multi_news import multi_news_example
-from longsumbench.corpora.reading.load import load_texts
 
 read = partial(read_texts, "multi_news")
 problem = partial(reading_problem, "multi_news")

@@ -9,7 +9,7 @@ from support.json_files import write_rows
 
 from longsumbench.cache.artifacts import ArtifactCache
 from longsumbench.core import DatasetSettings
-from longsumbench.corpora.reading.load import load_texts
+from longsumbench.corpora.loading.load import load_texts
 from longsumbench.errors import DataError
 
 

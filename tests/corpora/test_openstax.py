@@ -3,8 +3,8 @@
 import pytest
 from support.dataset_rows import chapter_row
 
+from longsumbench.corpora.loading.fields import BadRow
 from longsumbench.corpora.openstax import BARE, openstax_example
-from longsumbench.corpora.reading.fields import BadRow
 
 
 def test_an_empty_module_is_no_document() -> None:

@@ -9,8 +9,8 @@ from support.reading import read_texts, reading_problem
 
 from longsumbench.cache.artifacts import ArtifactCache
 from longsumbench.core import Document, Example, Section
+from longsumbench.corpora.loading.fields import BadRow
 from longsumbench.corpora.qmsum import SILENT, SOUND_MARKS, qmsum_example
-from longsumbench.corpora.reading.fields import BadRow
 
 
 def meeting(*turns: str, **changes: Any) -> dict[str, Any]:

@@ -6,8 +6,8 @@ import pytest
 from support.dataset_rows import ROWS, release_row
 
 from longsumbench.core import Document, Example, Section, registry
+from longsumbench.corpora.loading.rows import thinned_examples
 from longsumbench.corpora.openstax import BARE
-from longsumbench.corpora.reading.rows import thinned_examples
 
 Paragraphs = tuple[tuple[str, ...], ...]
 

@@ -9,7 +9,7 @@ import pytest
 
 from longsumbench.cache.artifacts import ArtifactCache
 from longsumbench.core import DatasetSettings, Example
-from longsumbench.corpora.reading.load import Texts, load_texts
+from longsumbench.corpora.loading.load import Texts, load_texts
 from longsumbench.errors import DataError
 
 ASK = r'{"role": "user", "content": "Fix the test.\n\nIt fails on\n- Mondays"}'

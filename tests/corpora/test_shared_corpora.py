@@ -6,7 +6,7 @@ from support.paths import ROOT
 
 from longsumbench.cache.artifacts import ArtifactCache
 from longsumbench.core import DatasetSettings
-from longsumbench.corpora.reading.load import load_texts
+from longsumbench.corpora.loading.load import load_texts
 
 SHARED = ROOT.parent / "shared" / "data"
 LIMIT = 25  # examples of a split

@@ -8,7 +8,7 @@ from support.hub import offer_on_hub
 from longsumbench.cache.artifacts import ArtifactCache
 from longsumbench.cli.main import main
 from longsumbench.core import DatasetSettings
-from longsumbench.corpora.reading.load import load_texts
+from longsumbench.corpora.loading.load import load_texts
 from longsumbench.errors import DataError, UsageError
 
 OTHER_NAMES = {"document": "article", "summary": "highlights"}

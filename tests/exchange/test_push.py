@@ -19,7 +19,7 @@ from longsumbench.models.seal.system import Trunc
 from longsumbench.runs.predictions import read_summaries
 from longsumbench.runs.record import RunRecord
 from longsumbench.runs.results import Results
-from longsumbench.runs.summarize import find_system
+from longsumbench.runs.summarize import resolve_system
 
 DECODING = ("decode.num_beams=2", "decode.no_repeat_ngram=2")  # not the defaults
 
@@ -208,7 +208,7 @@ def test_the_folder_of_a_ranker_travels(
 
     monkeypatch.setattr(Trunc, "save", save_with_ranker)
     assert push(capsys, trained, "me/ranked")[0] == 0
-    found, _ = find_system("me/ranked", [], Results(tmp_path), "none")
+    found, _ = resolve_system("me/ranked", [], Results(tmp_path), "none")
     assert (Path(found.name) / "ranker" / "config.json").read_text() == "{}"
     assert found.load().config.name == "trunc"
 

@@ -9,11 +9,11 @@ from support.run_records import TRAINED, measured, record
 
 from longsumbench.core import Cut, Truncation
 from longsumbench.errors import UsageError
-from longsumbench.leaderboards.seed_groups import group_by_seed
+from longsumbench.leaderboards.seed_groups import group_rows_by_seed
 from longsumbench.metrics.output_facts import OutputFacts
 from longsumbench.runs.record import RunRecord
 from longsumbench.runs.results import Results
-from longsumbench.views.columns import choose_columns, columns_of, list_columns
+from longsumbench.views.columns import choose_columns, collect_columns, list_columns
 
 FACTS = OutputFacts(20, 20, 15, 5, words=120.4, reference_words=98.0)
 RECIPE = {"batch_size": 16, "accumulation": 1, "learning_rate": 0.001}
@@ -66,8 +66,8 @@ RUNS = [seal(1), seal(2), record("lead", 20)]
 )
 def test_a_row_of_two_seeds_has_means_and_what_they_share(name: str, shown: str) -> None:
     """A row of two seeds has the mean of numbers and costs, and what both runs share."""
-    (column,) = choose_columns([name], columns_of(RUNS))
-    row = group_by_seed(RUNS, {})[0]
+    (column,) = choose_columns([name], collect_columns(RUNS))
+    row = group_rows_by_seed(RUNS, {})[0]
     assert column.cell(row) == shown
 
 
@@ -89,15 +89,15 @@ CUT = Truncation(1000, 1000, (Cut("length", 950, 950),))
 )
 def test_what_is_read_and_what_is_copied(run: RunRecord, read: str, copied: str) -> None:
     """A system that ranks all of the source has read it, however little it copies; what is written is not copied."""
-    (row,) = group_by_seed([run], {})
+    (row,) = group_rows_by_seed([run], {})
     assert [
         column.cell(row)
-        for column in choose_columns(["source_seen", "source_copied"], columns_of([run]))
+        for column in choose_columns(["source_seen", "source_copied"], collect_columns([run]))
     ] == [
         read,
         copied,
     ]
-    assert ("cut_length" in columns_of([run])) == (read == "5 %")
+    assert ("cut_length" in collect_columns([run])) == (read == "5 %")
 
 
 @pytest.mark.parametrize(
@@ -120,12 +120,12 @@ def test_what_is_read_and_what_is_copied(run: RunRecord, read: str, copied: str)
 def test_a_column_that_no_run_has(name: str, message: str) -> None:
     """An unknown column is an error that names the nearest one; so is a setting of several groups."""
     with pytest.raises(UsageError, match=message):
-        choose_columns([name], columns_of(RUNS))
+        choose_columns([name], collect_columns(RUNS))
 
 
 def test_the_settings_of_a_group_share_a_line() -> None:
     """`--columns help` has one line for all settings of a group, and one for each other column."""
-    columns = columns_of(RUNS)
+    columns = collect_columns(RUNS)
     lines = list_columns(columns).splitlines()
     groups = [line for line in lines if "SETTING" in line]
     assert len(lines) == len(groups) + sum(
@@ -166,7 +166,7 @@ def test_the_command_prints_the_chosen_columns(root: str, run_command: Command) 
 
 def test_lengths_are_a_group_of_columns() -> None:
     """--columns lengths means words, precision and recall; --columns help lists it."""
-    columns = columns_of([record("lead", 30)])
+    columns = collect_columns([record("lead", 30)])
     names = [column.name for column in choose_columns(["rouge1", "lengths"], columns)]
     assert names == ["rouge1", "length", "rouge1_p", "rouge1_r"]
     assert "lengths: with R-1 precision and recall" in list_columns(columns)

@@ -7,13 +7,13 @@ import pytest
 from support.swept_runs import baseline, trained
 
 from longsumbench.errors import UsageError
-from longsumbench.leaderboards.curves import Curve, SweepCurves, sweep_of
+from longsumbench.leaderboards.curves import Curve, SweepCurves, build_sweep
 from longsumbench.metrics.aggregate import Estimate
 from longsumbench.runs.record import RunRecord
 
 
 def sweep(records: list[RunRecord], *words: str) -> SweepCurves:
-    return sweep_of("arxiv", records, words)
+    return build_sweep("arxiv", records, words)
 
 
 def means(curve: Curve) -> dict[tuple[str, ...], float]:
@@ -89,7 +89,7 @@ def test_the_group_of_wanted_runs_is_drawn() -> None:
     other = trained("pagesum", 30, signature="b", page_size=128)
     records = [*PAGES, *longer, other]
     for wanted, sizes in ((longer[:1], [2, 3, 1]), ([other], [3, 2, 1]), ([], [3, 2, 1])):
-        found = sweep_of(
+        found = build_sweep(
             "arxiv", records, ["page_size"], run_ids=[record.run_id for record in wanted]
         )
         assert [len(group.curves[0].points) for group in found.groups] == sizes

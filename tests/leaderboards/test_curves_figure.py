@@ -12,14 +12,14 @@ from support.swept_runs import baseline, trained
 from longsumbench.core import Cut, Truncation
 from longsumbench.errors import UsageError
 from longsumbench.leaderboards import curves
-from longsumbench.leaderboards.curves import SweepCurves, sweep_of
+from longsumbench.leaderboards.curves import SweepCurves, build_sweep
 from longsumbench.leaderboards.seed_groups import (
     LEARNED,
     NOT_LEARNED,
     UNKNOWN,
     Learned,
+    ResultRow,
     ScoresOfRuns,
-    SeedGroup,
 )
 from longsumbench.metrics.aggregate import Estimate, MeasureMean
 from longsumbench.runs.record import RunRecord
@@ -38,7 +38,7 @@ GRID = [
 
 
 def swept(records: Sequence[RunRecord], *words: str) -> SweepCurves:
-    return sweep_of("arxiv", records, words)
+    return build_sweep("arxiv", records, words)
 
 
 def rows(sweep: SweepCurves) -> list[dict[str, str]]:
@@ -186,11 +186,11 @@ def words(monkeypatch: pytest.MonkeyPatch) -> dict[str, str]:
     """Page size → whether the system learned; default: it did."""
     learned: dict[str, str] = {}
 
-    def judge(groups: Sequence[SeedGroup], scores: ScoresOfRuns) -> dict[str, Learned]:
+    def judge(groups: Sequence[ResultRow], scores: ScoresOfRuns) -> dict[str, Learned]:
         sizes = {group.key: str(group.first.config.model.get("page_size")) for group in groups}
         return {key: Learned(learned.get(size, LEARNED)) for key, size in sizes.items()}
 
-    monkeypatch.setattr(curves, "judge_learning", judge)
+    monkeypatch.setattr(curves, "gate_rows", judge)
     return learned
 
 

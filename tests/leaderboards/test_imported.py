@@ -5,11 +5,11 @@ from dataclasses import replace
 import pytest
 from support.run_records import record, scores
 
-from longsumbench.leaderboards.significance import comparable_rows
+from longsumbench.leaderboards.significance import build_blocks
 from longsumbench.metrics.output_facts import OutputFacts
 from longsumbench.runs.record import ImportedOutputs, RunRecord, split_variant
+from longsumbench.views.footnotes import describe_equal, footnotes
 from longsumbench.views.leaderboard import leaderboard_block
-from longsumbench.views.notes import describe_equal, footnotes
 from longsumbench.views.tables import Stressed
 
 
@@ -25,7 +25,7 @@ def test_rows_with_equal_outputs_are_named() -> None:
     """By the hash of all outputs, in every seed."""
 
     def equal(*runs: RunRecord) -> str:
-        (block,) = comparable_rows(runs)
+        (block,) = build_blocks(runs)
         assert describe_equal(block.rows) in ("", *footnotes(block, {"rougeLsum"}))
         return describe_equal(block.rows)
 
@@ -47,7 +47,7 @@ def test_rows_with_equal_outputs_are_named() -> None:
 def test_rows_without_any_score_have_no_place(means: tuple[float, float], ranked: bool) -> None:
     """If no system scores above 0, none is the first or the best, and a line says why."""
     runs = [imported(name, 90, scores=scores(f)) for name, f in zip("ab", means, strict=True)]
-    (table,) = comparable_rows([*runs, record("oracle", 60, oracle=True)])
+    (table,) = build_blocks([*runs, record("oracle", 60, oracle=True)])
     block = leaderboard_block(table, [table])
     assert ("1" in block.rows[0]) == ranked
     assert any(isinstance(cell, Stressed) for cell in block.rows[0]) == ranked

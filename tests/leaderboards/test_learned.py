@@ -20,11 +20,11 @@ from longsumbench.leaderboards.seed_groups import (
     UNKNOWN,
     Learned,
 )
-from longsumbench.leaderboards.significance import ComparableRows, comparable_rows
+from longsumbench.leaderboards.significance import LeaderboardBlock, build_blocks
 from longsumbench.metrics.aggregate import MeasureMean
 from longsumbench.metrics.output_facts import OutputFacts
 from longsumbench.runs.record import ImportedOutputs, RunRecord
-from longsumbench.views.columns import choose_columns, columns_of
+from longsumbench.views.columns import choose_columns, collect_columns
 from longsumbench.views.leaderboard import row_cells
 from longsumbench.views.tables import Stressed, Tied
 
@@ -93,11 +93,9 @@ def planted(
     return changed(run, measures=measures, ranked_by="fact_recall", source=source), scores
 
 
-def judged(*runs: Scored) -> ComparableRows:
+def judged(*runs: Scored) -> LeaderboardBlock:
     """The runs as a block of a table."""
-    (block,) = comparable_rows(
-        [run for run, _ in runs], {run.run_id: scores for run, scores in runs}
-    )
+    (block,) = build_blocks([run for run, _ in runs], {run.run_id: scores for run, scores in runs})
     return block
 
 
@@ -275,7 +273,7 @@ def test_rows_that_did_not_learn_are_not_ranked() -> None:
     high, scores = without_gain("high")
     high_scores = scores.assign(rougeLsum_f=0.6, rougeLsum_floor=0.6)
     block = judged(RANDOM_RUN, BEST, (high, high_scores), trained("nearly", 39.9))
-    columns = choose_columns(["system", "remarks", "rougeLsum"], columns_of([high]))
+    columns = choose_columns(["system", "remarks", "rougeLsum"], collect_columns([high]))
     lines = {line[1]: line for line in row_cells(block, columns)}
     assert [lines[name][0] for name in ("high", "best", "nearly", RANDOM)] == ["", "1", "2", "3"]
     kinds = [type(lines[name][3]) for name in ("high", "best", "nearly", RANDOM)]

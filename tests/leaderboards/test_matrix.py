@@ -9,8 +9,8 @@ from support.run_records import TRAINED, measured, record
 
 from longsumbench.errors import UsageError
 from longsumbench.leaderboards.matrix import Matrix, MatrixColumn, read_matrices
-from longsumbench.leaderboards.seed_groups import NOT_LEARNED, Learned, SeedGroup
-from longsumbench.leaderboards.significance import ComparableRows
+from longsumbench.leaderboards.seed_groups import NOT_LEARNED, Learned, ResultRow
+from longsumbench.leaderboards.significance import LeaderboardBlock
 from longsumbench.metrics.aggregate import Estimate
 from longsumbench.runs.results import Results
 from longsumbench.views.matrix import matrix_block, matrix_blocks, update_matrix
@@ -22,8 +22,8 @@ def column(dataset: str, unlearned: str = "", **means: float) -> MatrixColumn:
     for label, mean in means.items():
         learned = Learned(NOT_LEARNED if label == unlearned else "")
         numbers = {"rougeLsum": Estimate(mean, mean - 1, mean + 1)}
-        rows.append(SeedGroup((record(label, 9),), numbers=numbers, learned=learned))
-    return MatrixColumn(dataset, "rougeLsum", ComparableRows(tuple(rows)))
+        rows.append(ResultRow((record(label, 9),), numbers=numbers, learned=learned))
+    return MatrixColumn(dataset, "rougeLsum", LeaderboardBlock(tuple(rows)))
 
 
 THREE = (

@@ -9,9 +9,9 @@ from longsumbench.leaderboards.seed_groups import (
     NOT_SHOWN,
     STILL_LEARNING,
     Learned,
-    SeedGroup,
+    ResultRow,
 )
-from longsumbench.leaderboards.significance import comparable_rows
+from longsumbench.leaderboards.significance import build_blocks
 from longsumbench.leaderboards.table import Table
 from longsumbench.metrics.aggregate import Estimate
 from longsumbench.metrics.fact_recall import FactRecall
@@ -37,19 +37,19 @@ def stating(model: str, mean: float, **changes: object) -> RunRecord:
     return record(model, mean, measures=measures | measured({"fact_recall_chance": 5.0}), **changes)
 
 
-def lines_of(records: Sequence[RunRecord]) -> list[SeedGroup]:
-    return recall_lines(comparable_rows(records)[0].rows)
+def lines_of(records: Sequence[RunRecord]) -> list[ResultRow]:
+    return recall_lines(build_blocks(records)[0].rows)
 
 
 def view_of(*records: RunRecord) -> TableView:
-    return TableView(Table("toy", comparable_rows(records)))
+    return TableView(Table("toy", build_blocks(records)))
 
 
 def line(
     model: str, numbers: Mapping[str, Estimate], word: str = LEARNED, seeds: int = 1
-) -> SeedGroup:
+) -> ResultRow:
     runs = (record(model, 9),) * seeds
-    return SeedGroup(runs, numbers=numbers, learned=Learned(word))
+    return ResultRow(runs, numbers=numbers, learned=Learned(word))
 
 
 def test_every_place_is_measured() -> None:
@@ -62,7 +62,7 @@ def test_every_place_is_measured() -> None:
 
 def silent_by_distance(
     model: str, lows: Sequence[float], word: str = LEARNED, seeds: int = 1
-) -> SeedGroup:
+) -> ResultRow:
     """A line whose intervals of facts in two places begin there, by distance; facts in one place are at 99 %."""
     numbers = {"fact_recall_single_position_9": Estimate(99, 98, 100), **CHANCE}
     for measure, low in zip(PANELS[-1].places, lows, strict=False):
@@ -70,7 +70,7 @@ def silent_by_distance(
     return line(model, numbers, word, seeds)
 
 
-def figure_of(*lines: SeedGroup) -> SeriesFigure:
+def figure_of(*lines: ResultRow) -> SeriesFigure:
     return recall_figure("about", lines)
 
 
@@ -121,7 +121,7 @@ def test_what_survives_from_where() -> None:
     assert isinstance(content, bytes)
     assert content.startswith(b"\x89PNG")
     assert "](toy-survival.png)" in view.markdown()
-    rows = comparable_rows([surviving("ea", 60)])[0].rows
+    rows = build_blocks([surviving("ea", 60)])[0].rows
     figure = survival_figure("about", recall_lines(rows, SURVIVAL_PANELS))
     for panel in figure.rows[0].panels:
         assert panel.levels == {"random sentences": 20, "ceiling": 90}

@@ -15,15 +15,15 @@ from support.swept_runs import baseline, trained
 from longsumbench.leaderboards.comparability import ROUGE_HEADINGS
 from longsumbench.leaderboards.seed_groups import (
     NO_INTERVAL,
-    SeedGroup,
+    ResultRow,
     compare_groups,
-    group_by_seed,
+    group_rows_by_seed,
 )
 from longsumbench.metrics.aggregate import Estimate
 from longsumbench.metrics.output_facts import OutputFacts
 from longsumbench.metrics.statistics import mean_over_seeds
 from longsumbench.runs.record import RunRecord
-from longsumbench.views.notes import describe_equal
+from longsumbench.views.footnotes import describe_equal
 
 EXAMPLES = 30
 _Run = tuple[RunRecord, NDArray[np.float64]]
@@ -47,10 +47,10 @@ def system(name: str, better: float, seeds: Sequence[int], **changes: Any) -> li
     return found
 
 
-def grouped(*systems: list[_Run]) -> tuple[tuple[SeedGroup, ...], dict[str, pd.DataFrame]]:
+def grouped(*systems: list[_Run]) -> tuple[tuple[ResultRow, ...], dict[str, pd.DataFrame]]:
     runs = [run for one in systems for run in one]
     scores = {run.run_id: scores_of(values) for run, values in runs}
-    return group_by_seed([run for run, _ in runs], scores), scores
+    return group_rows_by_seed([run for run, _ in runs], scores), scores
 
 
 def test_runs_that_differ_in_their_seed_are_a_row() -> None:
@@ -61,7 +61,7 @@ def test_runs_that_differ_in_their_seed_are_a_row() -> None:
         baseline("lead", 21),
         baseline("oracle", 40),
     ]
-    rows = group_by_seed(records, {})
+    rows = group_rows_by_seed(records, {})
     assert [(row.first.key.model, len(row.runs)) for row in rows] == [
         ("ea", 1),
         ("ea", 2),
@@ -75,7 +75,7 @@ def test_runs_that_differ_in_their_seed_are_a_row() -> None:
         "lead",
         "oracle",
     ]
-    assert [len(row.runs) for row in group_by_seed(records, {}, by_run=True)] == [1] * 5
+    assert [len(row.runs) for row in group_rows_by_seed(records, {}, by_run=True)] == [1] * 5
 
 
 def test_an_interval_covers_examples_and_seeds() -> None:
@@ -87,14 +87,14 @@ def test_an_interval_covers_examples_and_seeds() -> None:
             for seed in range(3)
         ]
         scores = {run.run_id: scores_of(HARD + apart * (run.key.seed or 0)) for run in runs}
-        (row,) = group_by_seed(runs, scores)
+        (row,) = group_rows_by_seed(runs, scores)
         mean, low, high = row.numbers["rougeLsum"]
         assert mean == pytest.approx(100 * (HARD.mean() + apart))
         assert low < mean < high
         widths.append(high - low)
-        (alone,) = group_by_seed(runs[:1], scores)
+        (alone,) = group_rows_by_seed(runs[:1], scores)
         assert alone.numbers["rougeLsum"] == runs[0].evaluation.scores["rougeLsum"].f1
-        (unknown,) = group_by_seed(runs, {run.run_id: scores[run.run_id] for run in runs[:2]})
+        (unknown,) = group_rows_by_seed(runs, {run.run_id: scores[run.run_id] for run in runs[:2]})
         assert math.isnan(unknown.numbers["rougeLsum"].low)
     by_hand = 2 * 2.045 * 100 * HARD.std(ddof=1) / math.sqrt(EXAMPLES)  # Student's t of 29
     assert widths[0] == pytest.approx(by_hand, rel=0.01)
@@ -145,7 +145,7 @@ def test_equal_outputs_of_several_seeds_count_once() -> None:
         replace(trained("ea", 20, seed), outputs_digest="same" if seed < 3 else "other")
         for seed in (1, 2, 3)
     ]
-    (row,) = group_by_seed(runs, {})
+    (row,) = group_rows_by_seed(runs, {})
     assert [run.key.seed for run in row.runs] == [1, 3]
     assert row.repeated == (runs[1],)
     assert describe_equal([row]) == "Equal outputs: seeds 1, 2 of ea, counted once."
@@ -156,5 +156,5 @@ def test_equal_outputs_of_several_seeds_count_once() -> None:
         for seed in (1, 2)
     ]
     for honest in (one_text, extracts, draws):
-        (row,) = group_by_seed(honest, {})
+        (row,) = group_rows_by_seed(honest, {})
         assert (len(row.runs), describe_equal([row])) == (len(honest), "")

@@ -10,7 +10,7 @@ import scipy.stats
 from support.run_records import record
 
 from longsumbench.leaderboards.comparability import ROUGE_HEADINGS
-from longsumbench.leaderboards.significance import ComparableRows, comparable_rows
+from longsumbench.leaderboards.significance import LeaderboardBlock, build_blocks
 from longsumbench.metrics.aggregate import aggregate, aggregate_measures, write_scores
 from longsumbench.metrics.statistics import holm
 from longsumbench.runs.record import RunRecord
@@ -52,9 +52,9 @@ def finished(name: str, scores: pd.DataFrame, **changes: object) -> RunRecord:
 RUNS = [finished(name, scores) for name, scores in SCORES.items()]
 
 
-def against_best_of(runs: list[RunRecord], scores: dict[str, pd.DataFrame]) -> ComparableRows:
+def against_best_of(runs: list[RunRecord], scores: dict[str, pd.DataFrame]) -> LeaderboardBlock:
     """The tests of the runs' rows."""
-    return comparable_rows(runs, scores)[0]
+    return build_blocks(runs, scores)[0]
 
 
 def updated(root: Path, runs: list[RunRecord], scores: dict[str, pd.DataFrame]) -> TableView:

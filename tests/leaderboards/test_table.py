@@ -23,8 +23,8 @@ from longsumbench.leaderboards.table import read_table
 from longsumbench.metrics.aggregate import MeasureMean
 from longsumbench.runs.record import RunRecord
 from longsumbench.runs.results import Results
+from longsumbench.views.footnotes import describe_budget
 from longsumbench.views.leaderboard import TableView, update_table
-from longsumbench.views.notes import describe_budget
 from longsumbench.views.published import OUR_PAPERS, published_blocks
 from longsumbench.views.tables import Block, Stressed
 

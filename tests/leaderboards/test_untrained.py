@@ -6,12 +6,12 @@ import io
 import pytest
 from support.run_records import TRAINED, record
 
-from longsumbench.leaderboards.seed_groups import group_by_seed
-from longsumbench.leaderboards.significance import comparable_rows
+from longsumbench.leaderboards.seed_groups import group_rows_by_seed
+from longsumbench.leaderboards.significance import build_blocks
 from longsumbench.leaderboards.table import Table
 from longsumbench.metrics.output_facts import OutputFacts
 from longsumbench.runs.record import RunRecord
-from longsumbench.views.columns import columns_of
+from longsumbench.views.columns import collect_columns
 from longsumbench.views.leaderboard import TableView
 
 OUTPUTS = OutputFacts(20, 20, 20, 0, words=120.0, reference_words=96.0)
@@ -55,7 +55,7 @@ ORACLE = record("oracle", 50, oracle=True)
 
 def table_of(*runs: RunRecord) -> TableView:
     """Return the table of runs without scores per example."""
-    return TableView(Table("arxiv", comparable_rows(runs)))
+    return TableView(Table("arxiv", build_blocks(runs)))
 
 
 def test_trained_systems_and_checkpoints_have_their_own_blocks() -> None:
@@ -98,8 +98,8 @@ def test_a_row_says_what_it_is() -> None:
 def test_cells_of_checkpoints(name: str, shown: list[str]) -> None:
     """Facts and counts are columns that one can ask for; a run without them has an empty cell."""
     runs = [bart(texts={"published": "2018-04"}), chat(), SEAL, LEAD]
-    column = columns_of(runs)[name]
-    assert [column.cell(row) for row in group_by_seed(runs, {})] == shown
+    column = collect_columns(runs)[name]
+    assert [column.cell(row) for row in group_rows_by_seed(runs, {})] == shown
 
 
 @pytest.mark.parametrize(
@@ -116,6 +116,6 @@ def test_a_release_is_before_or_after_the_dataset(
 ) -> None:
     """Months decide; without one of the dates, or in the same month, nothing is said."""
     run = bart(system={**BART, "released": released}, texts={"published": published})
-    assert columns_of([run])["released"].cell(group_by_seed([run], {})[0]) == shown
+    assert collect_columns([run])["released"].cell(group_rows_by_seed([run], {})[0]) == shown
     (row,) = csv.DictReader(io.StringIO(table_of(run).csv()))
     assert row["release_order"] == shown.partition(", ")[2]

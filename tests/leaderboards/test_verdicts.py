@@ -13,19 +13,19 @@ from support.run_records import TRAINED, record
 from longsumbench.leaderboards.matrix import build_matrices
 from longsumbench.leaderboards.seed_groups import PairDifference
 from longsumbench.leaderboards.significance import (
-    ComparableRows,
+    LeaderboardBlock,
     Outcome,
-    comparable_rows,
-    judge_differences,
+    build_blocks,
+    correct_differences,
 )
 from longsumbench.metrics.aggregate import ScoreTable, aggregate
 from longsumbench.metrics.statistics import MeanOverSeeds
 from longsumbench.rouge.scorer import ROUGE_TYPES
 from longsumbench.runs.record import RunRecord
-from longsumbench.views.columns import choose_columns, columns_of
+from longsumbench.views.columns import choose_columns, collect_columns
+from longsumbench.views.footnotes import footnotes
 from longsumbench.views.leaderboard import row_cells
 from longsumbench.views.matrix import matrix_block
-from longsumbench.views.notes import footnotes
 from longsumbench.views.outcomes import describe_leader
 from longsumbench.views.tables import Stressed, Tied
 
@@ -33,7 +33,7 @@ NUMBER = "rougeLsum"
 MARKS = {Stressed: "best", Tied: "tied", str: ""}
 
 
-def drawn_block(seed: int) -> ComparableRows:
+def drawn_block(seed: int) -> LeaderboardBlock:
     """A table of Lead, Random and trained systems with one to four seeds, equal, close or far, on 4 to 60 examples."""
     draw = np.random.default_rng(seed)
     examples = int(draw.choice([4, 7, 12, 60]))
@@ -55,12 +55,12 @@ def drawn_block(seed: int) -> ComparableRows:
             runs.append(record(name, 0, scores=aggregate(table), **facts))
             arrays = {key: table[key].to_numpy() for key in columns}
             scores[f"{name}{number}"] = ScoreTable(list(table.index), arrays)
-    return comparable_rows(runs, scores)[0]
+    return build_blocks(runs, scores)[0]
 
 
-def marks_of(block: ComparableRows) -> dict[str, str]:
+def marks_of(block: LeaderboardBlock) -> dict[str, str]:
     """Label of a row → its mark in the column that ranks."""
-    columns = choose_columns(["system", NUMBER], columns_of([row.first for row in block.rows]))
+    columns = choose_columns(["system", NUMBER], collect_columns([row.first for row in block.rows]))
     lines = row_cells(block, columns)
     return {row.label: MARKS[type(line[2])] for row, line in zip(block.rows, lines, strict=True)}
 
@@ -109,7 +109,7 @@ def test_an_interval_by_hand() -> None:
         name: PairDifference(MeanOverSeeds(mean, 1.0, 1e9), 99)
         for name, mean in (("far", 3.0), ("near", 1.0))
     }
-    judged = judge_differences(pairs)
+    judged = correct_differences(pairs)
     bounds = [bound for test in judged.values() for bound in (test.low, test.high)]
     assert bounds == pytest.approx([3 - 2.2414, 3 + 2.2414, 1 - 1.96, 1 + 1.96], abs=1e-3)
     assert [test.outcome for test in judged.values()] == [Outcome.AHEAD, Outcome.NOT_SHOWN]

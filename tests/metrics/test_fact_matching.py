@@ -9,7 +9,7 @@ from support.planted_facts import NUMBER, fact_of
 from support.waiting import assert_linear
 
 from longsumbench.core import PlantedFact
-from longsumbench.metrics.fact_matching import MISSING, RIGHT, WRONG, judge_facts, read_tokens
+from longsumbench.metrics.fact_matching import MISSING, RIGHT, WRONG, match_facts, read_tokens
 
 EQUAL = {  # forms of one value
     "amount: 3.4 million euros": "3,400,000 euros|€3.4m|EUR 3.4 mn|€3.4 million|3.4-million-euro|3.4 million"
@@ -48,7 +48,7 @@ def text_of(value: str) -> str:
 
 
 def outcome_of(fact: PlantedFact, summary: str) -> str:
-    return judge_facts([fact], summary)[0]
+    return match_facts([fact], summary)[0]
 
 
 @pytest.mark.parametrize("value", EQUAL)

@@ -66,7 +66,7 @@ def test_nothing_to_state_or_nothing_stated() -> None:
 def test_verdicts_name_the_source_sentence() -> None:
     """Each fact has a verdict with its sentences and the place of the last one in the source."""
     example = replace(example_of(DECISION, NAME), id="other")
-    scores, verdicts = METRIC.judge_sentences(DECISION.statements[0].sentence, example)
+    scores, verdicts = METRIC.score_sentences(DECISION.statements[0].sentence, example)
     assert scores["fact_survival"] == 0.5
     assert [(verdict.score, verdict.source) for verdict in verdicts] == [(1.0, 1), (0.0, 2)]
     assert verdicts[1].key_point == f"missing, name: {NAME.statements[0].sentence}"

@@ -13,7 +13,7 @@ from support.logs import listening
 from support.scripted_engine import Reply, answer, use_script
 from support.tiny_causal import write_causal
 
-from longsumbench.core import Example, Request, Scoring, SentenceVerdict
+from longsumbench.core import Example, Request, Scoring, SentenceScore
 from longsumbench.errors import DataError, EnvironmentProblem, UsageError
 from longsumbench.metrics import judge_model
 from longsumbench.metrics.evaluate import evaluate
@@ -60,12 +60,12 @@ def test_scores_by_hand(monkeypatch: pytest.MonkeyPatch) -> None:
     """Three of four points are in sentences 1 and 3 of three: recall 3/4, precision 2/3; verdicts are kept of each."""
     script = use_script(monkeypatch, {"a": judging(ONE)})
     metric = judge("a")
-    scores, verdicts = metric.judge_sentences(SUMMARY, example())
+    scores, verdicts = metric.score_sentences(SUMMARY, example())
     assert scores == pytest.approx(
         {"judge_recall": 3 / 4, "judge_precision": 2 / 3, "judge_fluency": 4, "judge_missing": 0}
     )
     assert [verdict.score for verdict in verdicts] == [1, 1, 1, 0, 1, 0, 1]
-    assert verdicts[3:5] == [SentenceVerdict(0, -1, POINTS[3]), SentenceVerdict(1, -1)]
+    assert verdicts[3:5] == [SentenceScore(0, -1, POINTS[3]), SentenceScore(1, -1)]
     assert metric.pooled() == {}
     extraction, verdict = script.prompts("a")
     assert extraction.endswith("\n\nA reference.")
@@ -82,7 +82,7 @@ def test_two_judges_by_hand(monkeypatch: pytest.MonkeyPatch) -> None:
     """
     script = use_script(monkeypatch, {"a": judging(ONE), "b": judging(OTHER, fluency=2)})
     metric = judge("a", "b", resamples=50)
-    scores, verdicts = metric.judge_sentences(SUMMARY, example())
+    scores, verdicts = metric.score_sentences(SUMMARY, example())
     means, same, first, second = [3 / 4, 5 / 6, 3, 0], 1 / 2, [3 / 4, 2 / 3, 4], [3 / 4, 1, 2]
     assert [*scores.values()] == pytest.approx([*means, same, *first, *second])
     assert len(script.prompts("a")) == 2
@@ -136,7 +136,7 @@ def test_without_a_verdict_nothing_is_zero(monkeypatch: pytest.MonkeyPatch) -> N
     lines: list[str] = []
     with listening(lines.append):
         metric.prepare([(SUMMARY, example()), ("One. Two. Three.", example())])
-        scores, verdicts = metric.judge_sentences(SUMMARY, example())
+        scores, verdicts = metric.score_sentences(SUMMARY, example())
     assert "judge b: no verdict on 1 question of 2" in "\n".join(lines)
     expected = [math.nan] * 3 + [1 / 3, math.nan, 3 / 4, 2 / 3, 4] + [math.nan] * 3
     assert [*scores.values()] == pytest.approx(expected, nan_ok=True)

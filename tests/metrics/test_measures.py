@@ -27,7 +27,7 @@ from longsumbench.metrics.aggregate import read_scores
 from longsumbench.metrics.evaluate import DEFAULT_METRICS
 from longsumbench.models.baselines.system import Lead
 from longsumbench.runs.pipeline import run_point
-from longsumbench.runs.plan import Point
+from longsumbench.runs.plan import PlannedRun
 from longsumbench.runs.record import RunRecord
 from longsumbench.runs.results import Results
 
@@ -109,7 +109,7 @@ def files_of(config: RunConfig, record: RunRecord) -> Path:
 def test_a_run_is_scored_beside_rouge(tmp_path: Path) -> None:
     """Lead reads thirteen words: the bridge is right wherever it is in them, the mill never; the record says so."""
     config = configured(tmp_path)
-    record = run_point(Point(config))
+    record = run_point(PlannedRun(config))
     means = {name: measure.mean for name, measure in record.evaluation.measures.items()}
     assert record.evaluation.ranked_by == next(iter(means)) == "fact_recall"
     assert (means["fact_recall"], means["fact_recall_chance"]) == (50.0, 25.0)
@@ -122,9 +122,9 @@ def test_a_run_is_scored_beside_rouge(tmp_path: Path) -> None:
 
 def test_rouge_is_the_same_without_facts(tmp_path: Path) -> None:
     """Naming a metric changes neither texts nor ROUGE; without one, only the default metrics are added."""
-    with_facts = run_point(Point(configured(tmp_path)))
+    with_facts = run_point(PlannedRun(configured(tmp_path)))
     plain = configured(tmp_path, "plain_reports")
-    without = run_point(Point(plain))
+    without = run_point(PlannedRun(plain))
     assert without.evaluation.scores == with_facts.evaluation.scores
     assert without.key.fingerprint == with_facts.key.fingerprint
     # the reports have no names and no numbers
@@ -140,13 +140,13 @@ def test_a_finished_run_is_scored_by_what_it_lacks(
 ) -> None:
     """Nothing is fitted or summarized again, what was scored stays to the last bit, and all is as if asked at once."""
     plain = configured(tmp_path)
-    folder = files_of(plain, run_point(Point(plain)))
+    folder = files_of(plain, run_point(PlannedRun(plain)))
     before = RunRecord.read(folder)
     scores = read_scores(folder / "scores.csv")
     with monkeypatch.context() as blocked:
         for step in ("fit", "summarize"):
             blocked.setattr(Lead, step, None, raising=False)
-        after = run_point(Point(asking(plain, "extractive", "repetition")))
+        after = run_point(PlannedRun(asking(plain, "extractive", "repetition")))
     assert [line.partition(" on ")[0] for line in log_lines] == [
         "already finished, except for extractive, repetition: lead"
     ]
@@ -155,7 +155,9 @@ def test_a_finished_run_is_scored_by_what_it_lacks(
     earlier = list(before.evaluation.measures)
     assert list(after.evaluation.measures)[: len(earlier)] == earlier
     assert read_scores(folder / "scores.csv")[list(scores.columns)].equals(scores)
-    again = run_point(Point(asking(replace(plain, overwrite=True), "extractive", "repetition")))
+    again = run_point(
+        PlannedRun(asking(replace(plain, overwrite=True), "extractive", "repetition"))
+    )
     assert again.run_id == after.run_id
     assert again.evaluation == after.evaluation
 

@@ -16,9 +16,9 @@ from longsumbench.metrics.statistics import (
     MeanOverSeeds,
     approximate_randomization,
     bootstrap_interval,
+    bootstrap_shares,
     holm,
     holm_levels,
-    interval_of_shares,
     interval_over_seeds,
     mean_over_seeds,
     paired_effect,
@@ -35,11 +35,11 @@ def test_an_interval_by_hand() -> None:
 
 def test_shares_that_all_agree_leave_doubt() -> None:
     """Nothing right out of 37: up to 1 − 0.025^(1/37) = 9.5 %; all right is its mirror. NaN has no interval."""
-    low, high = interval_of_shares(np.zeros(37), 100, seed=1)
+    low, high = bootstrap_shares(np.zeros(37), 100, seed=1)
     assert (low, high) == (0, pytest.approx(0.0949, abs=1e-4))
-    assert interval_of_shares(np.ones(37), 100, seed=1) == (pytest.approx(1 - high), 1)
+    assert bootstrap_shares(np.ones(37), 100, seed=1) == (pytest.approx(1 - high), 1)
     with pytest.raises(DataError, match="an interval needs"):
-        interval_of_shares(np.array([1.0, math.nan]), 100, seed=1)
+        bootstrap_shares(np.array([1.0, math.nan]), 100, seed=1)
 
 
 PERL = """

@@ -23,7 +23,7 @@ from transformers import (
     RobertaTokenizerFast,
 )
 
-from longsumbench.core import Example, Scoring, SentenceVerdict
+from longsumbench.core import Example, Scoring, SentenceScore
 from longsumbench.errors import UsageError
 from longsumbench.metrics import pair_classifier
 from longsumbench.metrics.pair_classifier import Classifier
@@ -91,9 +91,9 @@ def test_sentences_by_hand(monkeypatch: pytest.MonkeyPatch) -> None:
     known = {("A one.", "X one."): 0.1, ("B two.", "X one."): 0.8, ("C three.", "X one."): 0.3}
     known |= {("A one.", "Y two."): 0.6, ("B two.", "Y two."): 0.2, ("C three.", "Y two."): 0.5}
     metric = by_hand(monkeypatch, known)
-    scores, verdicts = metric.judge_sentences(" ".join(summary), example(*source))
+    scores, verdicts = metric.score_sentences(" ".join(summary), example(*source))
     assert scores == {"support": pytest.approx(0.7)}
-    assert verdicts == [SentenceVerdict(0.8, 2), SentenceVerdict(0.6, 0)]
+    assert verdicts == [SentenceScore(0.8, 2), SentenceScore(0.6, 0)]
 
 
 def test_chunks_by_hand(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -102,9 +102,9 @@ def test_chunks_by_hand(monkeypatch: pytest.MonkeyPatch) -> None:
     known |= {("A a. B b.", "Y two."): 0.9, ("C c. D.", "Y two."): 0.1, ("E e e e.", "Y two."): 0.5}
     metric = by_hand(monkeypatch, known, scheme="chunks", length=4)
     source = example("A a.", "B b.", "C c.", "D.", "E e e e.")
-    scores, verdicts = metric.judge_sentences("X one. Y two.", source)
+    scores, verdicts = metric.score_sentences("X one. Y two.", source)
     assert scores == {"support": pytest.approx(0.65)}
-    assert verdicts == [SentenceVerdict(0.4, 2), SentenceVerdict(0.9, 0)]
+    assert verdicts == [SentenceScore(0.4, 2), SentenceScore(0.9, 0)]
 
 
 def test_only_similar_sentences_are_compared(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -223,7 +223,7 @@ def test_a_roberta_of_two_labels(tmp_path: Path) -> None:
 )
 def test_without_a_text_it_does_not_apply(summary: str, source: tuple[str, ...]) -> None:
     """An empty summary and an empty source have no support, which is not 0, and no verdict."""
-    scores, sentences = Support(Scoring()).judge_sentences(summary, example(*source))
+    scores, sentences = Support(Scoring()).score_sentences(summary, example(*source))
     assert (math.isnan(scores["support"]), sentences) == (True, ())
 
 

@@ -1,5 +1,5 @@
 from longsumbench.core import Truncation
-from longsumbench.modeling.collate import IGNORED, UnitCollator, row_of_units
+from longsumbench.modeling.collate import IGNORED, UnitCollator, make_unit_row
 from longsumbench.modeling.units import Units
 
 
@@ -10,7 +10,7 @@ def units(*ids: list[int]) -> Units:
 def test_hand_worked_batch() -> None:
     """Two units of 2 and 1 tokens next to one unit of 3: pads are 9, absent units are masked, labels end in -100."""
     batch = UnitCollator(9)(
-        [row_of_units(units([1, 2], [3]), [7, 8]), row_of_units(units([4, 5, 6]), [7])]
+        [make_unit_row(units([1, 2], [3]), [7, 8]), make_unit_row(units([4, 5, 6]), [7])]
     )
     assert batch["input_ids"].tolist() == [[[1, 2, 9], [3, 9, 9]], [[4, 5, 6], [9, 9, 9]]]
     assert batch["unit_mask"].tolist() == [

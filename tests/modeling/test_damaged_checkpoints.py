@@ -15,7 +15,7 @@ from support.toys import ToySplit, build_tiny
 from torch import Tensor
 
 from longsumbench.cache.artifacts import ArtifactCache
-from longsumbench.core import FitContext, Recipe, Scoring
+from longsumbench.core import FitContext, Scoring, TrainConfig
 from longsumbench.errors import SuiteError
 from longsumbench.modeling.tokenizer import train_tokenizer
 from longsumbench.models.pagesum.config import PageSumConfig
@@ -40,7 +40,7 @@ def trunc(folder: Path) -> Path:
 def begin(folder: Path) -> None:
     system = PageSum(PageSumConfig(page_size=16, num_pages=3, decode_length=24, init=str(folder)))
     system.config.identity()
-    system.prepare(FitContext(TRAIN, None, Recipe(), ArtifactCache(folder.parent / "stages")))
+    system.prepare(FitContext(TRAIN, None, TrainConfig(), ArtifactCache(folder.parent / "stages")))
     system.builder.initial_model(system.reader)
 
 

@@ -30,7 +30,7 @@ from longsumbench.modeling.embeddings import (
     VectorRanker,
     read_encoder_form,
 )
-from longsumbench.modeling.ranking import lexrank_of_vectors
+from longsumbench.modeling.ranking import score_vectors_by_lexrank
 
 TEXTS = ("The cat sat.", "a dog ran", "it slept", "the cat slept .", "a dog", "a dog ran")
 MEAN = {"1_Pooling/config.json": {"pooling_mode_mean_tokens": True}}
@@ -191,7 +191,7 @@ def test_lexrank_of_vectors_is_pagerank() -> None:
     np.fill_diagonal(graph, 1)
     ranks = networkx.pagerank(networkx.from_numpy_array(graph), alpha=0.85, tol=1e-15)
     expected = [ranks[index] for index in range(12)]
-    assert lexrank_of_vectors(vectors) == pytest.approx(expected, rel=0, abs=1e-8)
+    assert score_vectors_by_lexrank(vectors) == pytest.approx(expected, rel=0, abs=1e-8)
 
 
 def test_vectors_are_kept(bert: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -1,7 +1,7 @@
 """What is read of an example: its paragraphs, how they are found, and how they are cut."""
 
 from longsumbench.core import Cut, Document, Example, Section
-from longsumbench.modeling.units import EncodedSentence, Limits, best_paragraphs, paragraphs_of
+from longsumbench.modeling.units import EncodedSentence, Limits, best_paragraphs, split_paragraphs
 
 EXAMPLE = Example(
     "1",
@@ -22,15 +22,15 @@ def sentence(length: int, words: int | None = None, token: int = 7) -> EncodedSe
 
 def test_paragraphs_know_their_sentences() -> None:
     """Spans count all sentences of the example, also blank ones, which belong to no paragraph."""
-    paragraphs = paragraphs_of(EXAMPLE, "paragraph")
+    paragraphs = split_paragraphs(EXAMPLE, "paragraph")
     assert [paragraph.text for paragraph in paragraphs] == ["A a. B b.", "C c.", "D d.", "E e."]
     assert [paragraph.position for paragraph in paragraphs] == [(0, 0), (0, 1), (0, 2), (1, 0)]
     assert [paragraph.span for paragraph in paragraphs] == [(0, 2), (2, 3), (3, 4), (4, 5)]
-    assert [one.span for one in paragraphs_of(EXAMPLE, "section")] == [(0, 3), (3, 4), (4, 5)]
+    assert [one.span for one in split_paragraphs(EXAMPLE, "section")] == [(0, 3), (3, 4), (4, 5)]
     blank_first = Example(
         "2", None, None, (Document(None, (Section(None, ((" ",), ("A.", "", "B."))),)),), (("A.",),)
     )
-    assert [one.span for one in paragraphs_of(blank_first, "paragraph")] == [(1, 4)]
+    assert [one.span for one in split_paragraphs(blank_first, "paragraph")] == [(1, 4)]
 
 
 def test_the_best_fit_by_hand() -> None:

@@ -124,7 +124,7 @@ def test_it_says_what_it_is(name: str) -> None:
     assert is_dataclass(system_class.Config)
     assert system_class.Config.__doc__
     assert (
-        registry.config_of(name) is system_class.Config
+        registry.load_config_class(name) is system_class.Config
     )  # of a built-in system without importing the system
     assert [
         item.name for item in fields(system_class.Config) if not item.metadata.get("help")
@@ -135,7 +135,7 @@ def test_it_says_what_it_is(name: str) -> None:
 def test_built_in_settings_are_listed_without_torch() -> None:
     """`longsumbench list settings MODEL` imports no torch for any built-in system, so it is there at once."""
     code = "import sys; from longsumbench.core import catalogue, registry\n"
-    code += "for name in registry.systems.shipped(): catalogue.setting_rows(registry.config_of(name), 'model.')\n"
+    code += "for name in registry.systems.shipped(): catalogue.setting_rows(registry.load_config_class(name), 'model.')\n"
     code += "sys.exit('torch' in sys.modules)"
     subprocess.run([sys.executable, "-c", code], check=True)
 

@@ -12,7 +12,7 @@ from support.commands import Typed
 from support.run_records import TRAINED, changed, measured, record, scores, write_run
 
 from longsumbench.core import Summary
-from longsumbench.leaderboards.significance import Outcome, comparable_rows, read_all_scores
+from longsumbench.leaderboards.significance import Outcome, build_blocks, read_all_scores
 from longsumbench.metrics.output_facts import OutputFacts
 from longsumbench.metrics.statistics import holm
 from longsumbench.outputs.compare import Comparison, compare
@@ -124,7 +124,7 @@ def test_one_difference_has_one_interval(finished: Callable[..., Path], tmp_path
     (alone,) = compared(tmp_path, "lead", "trunc", measures="rouge1").pairs[0].rows
     results = Results(tmp_path)
     records = [*results.records("arxiv")]
-    (block,) = comparable_rows(records, read_all_scores(results, records))
+    (block,) = build_blocks(records, read_all_scores(results, records))
     judged = next(test for (_, name), test in block.differences.items() if name == "rouge1")
     assert (alone.confidence, alone.p) == (95, alone.p_holm)
     assert (-judged.high, -judged.low) == pytest.approx((alone.low, alone.high))

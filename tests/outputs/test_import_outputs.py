@@ -32,7 +32,9 @@ def toy(tmp_path: Path) -> Path:
 @pytest.fixture
 def held_out(toy: Path) -> Path:
     """Outputs for the test split: the first four words of each text, in reversed order of the examples."""
-    return write_rows(toy.parent / "held-out.jsonl", [output_of(row) for row in rows_of(toy)[::-1]])
+    return write_rows(
+        toy.parent / "held-out.jsonl", [get_output(row) for row in rows_of(toy)[::-1]]
+    )
 
 
 @pytest.fixture
@@ -52,7 +54,7 @@ def rows_of(toy: Path) -> list[dict[str, str]]:
     return read_rows(toy / "test.jsonl")
 
 
-def output_of(row: dict[str, str]) -> dict[str, str]:
+def get_output(row: dict[str, str]) -> dict[str, str]:
     return {"id": row["id"], "prediction": " ".join(row["document"].split()[:4])}
 
 
@@ -70,7 +72,7 @@ def test_import_compare_inspect(typed: Typed, toy: Path, held_out: Path, tmp_pat
     assert sorted(table.index) == ["lead", "oracle", "random", "theirs"]
     row, (folder,) = table.loc["theirs"], folders_of(toy)
     assert row["imported_from"] == "held-out.jsonl"
-    predictions = [output_of(example)["prediction"] for example in rows_of(toy)]
+    predictions = [get_output(example)["prediction"] for example in rows_of(toy)]
     references = [example["summary"] for example in rows_of(toy)]
     scores = longsumbench.score(predictions, references, resamples=100).f1
     assert row["rouge1"] == pytest.approx(scores["rouge1"], abs=1e-4)
@@ -128,7 +130,7 @@ def test_formats_give_the_same_run(
     imported: Typed, toy: Path, held_out: Path, tmp_path: Path
 ) -> None:
     """JSON lines, lines in the split's order, folders named by ids or by numbers, and a run's folder mean the same."""
-    outputs = [output_of(row) for row in rows_of(toy)]
+    outputs = [get_output(row) for row in rows_of(toy)]
     lines = tmp_path / "out.txt"
     lines.write_text("".join(f"{one['prediction']}\n" for one in outputs))
     by_name, by_number = tmp_path / "named", tmp_path / "numbered"
@@ -147,7 +149,7 @@ def test_intersect_imports_examples_with_an_output(
 ) -> None:
     """With --intersect, only examples with an output are imported; a line counts the others."""
     rows = rows_of(toy)
-    write_rows(held_out, [{"id": "nobody", "prediction": "x"}, *map(output_of, rows[2:5])])
+    write_rows(held_out, [{"id": "nobody", "prediction": "x"}, *map(get_output, rows[2:5])])
     assert imported(held_out, "--intersect")[0] == 0
     unknown = "1 output with an unknown id (ids 'nobody')"
     assert any(f"{unknown} and no output for 5 of 8 examples" in line for line in log_lines)
@@ -202,7 +204,7 @@ def test_bad_input_is_one_line_and_writes_nothing(
     message: str,
 ) -> None:
     """What does not fit ends with one line that says what, and nothing is written."""
-    write_rows(held_out, change([output_of(row) for row in rows_of(toy)]))
+    write_rows(held_out, change([get_output(row) for row in rows_of(toy)]))
     found, out, err = imported(held_out, *words)
     assert (found, out, len(err.splitlines()), message in err) == (code, "", 1, True), err
     assert not folders_of(toy)
@@ -223,7 +225,7 @@ def test_lines_that_do_not_fit(
 
 def test_outputs_may_be_a_dictionary(toy: Path, held_out: Path) -> None:
     """Outputs by id make the run that their file makes; what is no text, or of no example, is refused."""
-    outputs: dict[str, Any] = {row["id"]: output_of(row)["prediction"] for row in rows_of(toy)}
+    outputs: dict[str, Any] = {row["id"]: get_output(row)["prediction"] for row in rows_of(toy)}
     settings: dict[str, Any] = {"dataset": {"name": "jsonl", "path": str(toy)}, "model": "theirs"}
     settings |= {"results_dir": toy.parent / "results", "baselines": False}
     from_file = longsumbench.import_outputs(held_out, **settings)

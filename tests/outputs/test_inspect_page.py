@@ -125,12 +125,11 @@ def test_nearest_sentences_by_hand() -> None:
 
 def test_words_of_an_output_are_marked_by_who_shares_them() -> None:
     """Without evidence, a word of the output is marked as in the source, in a reference, in both, or not at all."""
-    document = replace(
-        inspection(None, "Cats slept; sleep under roofs.").example,
-        references=(("Cats near tables.",),),
-    )
+    example = inspection(None, "Cats slept; sleep under roofs.").example
+    assert example is not None
+    example = replace(example, references=(("Cats near tables.",),))
     summary = replace(inspection(None).summary, text="Cats sleeping under purple tables.")
-    page = inspection(None, example=document, summary=summary).page()
+    page = inspection(None, example=example, summary=summary).page()
     marks = re.findall(r'<mark class="(\w+)">(\w+)</mark>', page.partition("nearest source")[2])
     expected = [("both", "Cats"), ("one", "sleeping"), ("one", "under"), ("other", "tables")]
     assert marks[:4] == expected

@@ -18,7 +18,7 @@ from longsumbench.cache.locks import exclusive_lock
 from longsumbench.cli.main import main
 from longsumbench.runs import bundles
 from longsumbench.runs.record import RunRecord
-from longsumbench.runs.results import Results, split_read_by, stage_of_run
+from longsumbench.runs.results import Results, find_stage, split_read_by
 from longsumbench.runs.run_list import list_runs
 
 RUN = ["run", "dataset.name=mine"]
@@ -258,7 +258,7 @@ def test_published_bundles_have_no_texts_of_others() -> None:
 def test_a_link_in_work_is_followed_to_finished_stages_only(work: Path) -> None:
     """Another person's run may link to private folders there: these are not read as texts or weights of the run."""
     run = run_folder(work, "lead")
-    corpus = stage_of_run(run, "corpus")
+    corpus = find_stage(run, "corpus")
     assert corpus.is_symlink()
     (private := work / "private").mkdir()
     for file in corpus.iterdir():
@@ -266,5 +266,5 @@ def test_a_link_in_work_is_followed_to_finished_stages_only(work: Path) -> None:
     (private / "checksums.json").unlink()
     corpus.unlink()
     corpus.symlink_to(private)
-    assert not stage_of_run(run, "corpus").exists()
+    assert not find_stage(run, "corpus").exists()
     assert split_read_by(run, RunRecord.read(run)) is None

@@ -7,7 +7,7 @@ import pytest
 from support.tiny_causal import causal_folder
 from support.tiny_seq2seq import tiny_checkpoint
 
-from longsumbench.core import Recipe
+from longsumbench.core import TrainConfig
 from longsumbench.runs.estimate import (
     RunCost,
     describe_costs,
@@ -80,7 +80,7 @@ def test_a_checkpoint_is_estimated_from_its_configuration(texts: list[str]) -> N
 
 def test_batches_hold_as_many_texts_as_fit() -> None:
     """10,500 tokens are 6.5625 texts of 1,600, and 2,048 words 4 to 64 texts; else a batch has its number of texts."""
-    assert examples_in_batch(Recipe(batch_tokens=10_500), 1_600, 1_600) == 6.5625
-    by_words = Recipe(batch_words=2_048)
+    assert examples_in_batch(TrainConfig(batch_tokens=10_500), 1_600, 1_600) == 6.5625
+    by_words = TrainConfig(batch_words=2_048)
     assert [examples_in_batch(by_words, 64, words) for words in (256, 4_000, 10)] == [8, 4, 64]
-    assert examples_in_batch(Recipe(batch_size=16), 1_600, 1_600) == 16
+    assert examples_in_batch(TrainConfig(batch_size=16), 1_600, 1_600) == 16

@@ -9,8 +9,8 @@ from support.watching import like
 from longsumbench.core import AXES, REFERENCE_AXIS, Evidence, Summary
 from longsumbench.errors import DataError
 from longsumbench.runs.evidence import (
-    kept_places,
     read_evidence,
+    stored_indices,
     write_evidence,
 )
 
@@ -34,7 +34,7 @@ def test_it_is_read_as_it_was_written(tmp_path: Path) -> None:
     axes |= {"none": ("segment", "step"), "number": ()}
     evidence = Evidence(arrays, axes, {"unit": ("", "\u2028 “ü”"), "step": ("a", " b", "<s>")})
     write_evidence(tmp_path, 7, Summary("a/\u2028b", "", evidence=evidence))
-    assert kept_places(tmp_path) == {7}
+    assert stored_indices(tmp_path) == {7}
     identity, read = read_evidence(tmp_path, 7)
     assert identity == "a/\u2028b"
     assert like(evidence, read)
@@ -75,7 +75,7 @@ def test_half_written_evidence_is_none(
     monkeypatch.setattr("longsumbench.runs.evidence.json.dumps", lambda *_, **__: 1 / 0)
     with pytest.raises(ZeroDivisionError):
         write_evidence(tmp_path, 0, Summary("a", "", evidence=small()))
-    assert kept_places(tmp_path) == set()
+    assert stored_indices(tmp_path) == set()
     with pytest.raises(DataError, match="no evidence of example 0"):
         read_evidence(tmp_path, 0)
 
@@ -107,5 +107,5 @@ def test_which_examples_have_evidence_of_their_reference(tmp_path: Path) -> None
         write_evidence(tmp_path, number, Summary("a", "", evidence=evidence))
     for number, content in enumerate(("{", "[]", '{"axes": {"weight": null}}'), 2):
         (tmp_path / f"{number}.json").write_text(content)
-    assert kept_places(tmp_path) == {0, 1, 2, 3, 4}
-    assert kept_places(tmp_path, of_references=True) == {1}
+    assert stored_indices(tmp_path) == {0, 1, 2, 3, 4}
+    assert stored_indices(tmp_path, of_references=True) == {1}

@@ -4,7 +4,7 @@ import pandas as pd
 from support.toys import ToySplit, example
 
 from longsumbench.core import Scoring
-from longsumbench.metrics.evaluate import score_floor
+from longsumbench.metrics.evaluate import score_shuffled
 from longsumbench.metrics.rouge import Rouge
 from longsumbench.rouge.scorer import SuiteScorer
 from longsumbench.sentences import split_summary
@@ -14,7 +14,7 @@ ROUGE = Rouge(Scoring())
 
 def compute_floor(split: ToySplit, texts: list[str]) -> pd.DataFrame:
     """The floor of these summaries."""
-    floor = score_floor([ROUGE], split, texts)
+    floor = score_shuffled([ROUGE], split, texts)
     return floor.reindex(split.ids) if len(floor) else floor
 
 

@@ -23,11 +23,11 @@ from longsumbench.core import (
     build_settings,
     registry,
 )
-from longsumbench.corpora.reading.load import load_texts
+from longsumbench.corpora.loading.load import load_texts
 from longsumbench.runs import pipeline
-from longsumbench.runs.evidence import kept_places, read_kept_inputs
-from longsumbench.runs.pipeline import key_of_run, run_point, score_baselines
-from longsumbench.runs.plan import Point
+from longsumbench.runs.evidence import read_stored_inputs, stored_indices
+from longsumbench.runs.pipeline import build_run_key, run_point, score_baselines
+from longsumbench.runs.plan import PlannedRun
 from longsumbench.runs.record import RecordedConfig, RunRecord
 from longsumbench.runs.results import Results, read_run_config, write_run_config
 
@@ -58,7 +58,7 @@ def configured(folder: Path, model: str = "lead", **changes: Any) -> RunConfig:
 def run_id(config: RunConfig) -> str:
     """Return the id of the run that a configuration means."""
     texts = load_texts(config.dataset, ArtifactCache(cache_folder()))
-    return key_of_run(config, texts).run_id
+    return build_run_key(config, texts).run_id
 
 
 def write_test_rows(folder: Path, rows: Sequence[dict[str, Any]]) -> None:
@@ -71,7 +71,7 @@ def find_folder(config: RunConfig, record: RunRecord) -> Path:
     return Results(Path(config.results_dir)).find(record.run_id)
 
 
-def with_baselines(point: Point) -> list[RunRecord]:
+def with_baselines(point: PlannedRun) -> list[RunRecord]:
     """Do a run and those of the baselines that are not the run itself, as the command does."""
     return [run_point(point), *score_baselines(point, set())]
 
@@ -120,8 +120,8 @@ def test_what_decides_a_run(model: str, decided_by: set[str], toy: Path) -> None
         others[key] = replace(config, **{section: settings})
     differing = {name for name, other in others.items() if run_id(other) != run_id(config)}
     assert differing == decided_by | always
-    settings_hash = Point(config).settings_hash
-    differing = {name for name in others if Point(others[name]).settings_hash != settings_hash}
+    settings_hash = PlannedRun(config).settings_hash
+    differing = {name for name in others if PlannedRun(others[name]).settings_hash != settings_hash}
     assert differing >= decided_by
 
 
@@ -138,7 +138,7 @@ def test_a_configuration_is_read_as_it_was_written(model: str, tmp_path: Path) -
 def test_a_trained_run_is_complete(toy: Path) -> None:
     """Its record says what it was, on which texts and at what cost; its files are in the data's order."""
     config = configured(toy, "trunc", seed=3)
-    record = run_point(Point(config, variant="x=1", command=("longsumbench", "run")))
+    record = run_point(PlannedRun(config, variant="x=1", command=("longsumbench", "run")))
     folder = find_folder(config, record)
     written = read_json(folder / "record.json")
     assert {**written, "verified": None} == json.loads(json.dumps(asdict(record)))
@@ -165,7 +165,7 @@ def test_a_trained_run_is_complete(toy: Path) -> None:
 def test_copied_words_are_counted(toy: Path) -> None:
     """Of a system without weights: Lead has seen only what it copies, LexRank all of the source; others write."""
     lead, lexrank, trunc = (
-        run_point(Point(configured(toy, model))) for model in ("lead", "lexrank", "trunc")
+        run_point(PlannedRun(configured(toy, model))) for model in ("lead", "lexrank", "trunc")
     )
     assert lead.ledger.words_copied == lead.ledger.source.words_seen < lead.ledger.source.words  # type: ignore[union-attr]
     words, seen = lexrank.evaluation.outputs, lexrank.ledger.source
@@ -180,10 +180,10 @@ def test_the_second_time_nothing_is_done(
 ) -> None:
     """A finished run is found, said in one line, and none of its files is touched."""
     config = configured(toy)
-    first = Point(config)
+    first = PlannedRun(config)
     record = run_point(first)
     monkeypatch.setattr(pipeline, "_carry_out", lambda *_: pytest.fail("done again"))
-    again = Point(config)
+    again = PlannedRun(config)
     assert run_point(again).run_id == record.run_id
     assert log_lines == [f"already finished: lead on jsonl, {find_folder(config, record)}"]
     assert (first.carried_out, again.carried_out) == (True, False)
@@ -192,11 +192,11 @@ def test_the_second_time_nothing_is_done(
 def test_overwriting_does_it_again(toy: Path, log_lines: list[str]) -> None:
     """With overwrite=true a finished run is thrown away and done again, its training too."""
     config = configured(toy, "trunc")
-    folder = find_folder(config, run_point(Point(config)))
+    folder = find_folder(config, run_point(PlannedRun(config)))
     (folder / PREDICTIONS).write_text("")
     checkpoint = (folder / "work" / "checkpoint" / "fit.json").resolve()
     before = checkpoint.stat().st_mtime_ns
-    run_point(Point(replace(config, overwrite=True)))
+    run_point(PlannedRun(replace(config, overwrite=True)))
     assert not log_lines
     assert (folder / PREDICTIONS).read_text().count("\n") == 8
     assert checkpoint.stat().st_mtime_ns > before
@@ -205,9 +205,9 @@ def test_overwriting_does_it_again(toy: Path, log_lines: list[str]) -> None:
 def test_a_record_that_came_with_a_checkout_is_no_finished_run(toy: Path) -> None:
     """Records are committed, predictions are not: where only the record exists, the run is done, to the same scores."""
     config = configured(toy)
-    record = run_point(Point(config))
+    record = run_point(PlannedRun(config))
     (find_folder(config, record) / "predictions.jsonl").unlink()
-    again = Point(config)
+    again = PlannedRun(config)
     assert run_point(again).evaluation.scores == record.evaluation.scores
     assert again.carried_out
 
@@ -215,13 +215,13 @@ def test_a_record_that_came_with_a_checkout_is_no_finished_run(toy: Path) -> Non
 def test_baselines_stand_beside_a_run(toy: Path, log_lines: list[str]) -> None:
     """The first run on a dataset brings lead, random and oracle along, on the same examples; another seed finds them."""
     config = configured(toy, "oracle")
-    records = with_baselines(Point(config))
+    records = with_baselines(PlannedRun(config))
     assert [record.key.model for record in records] == ["oracle", "lead", "random"]
     assert len({record.evaluation.examples for record in records}) == 1
-    again = with_baselines(Point(replace(config, seed=2)))
+    again = with_baselines(PlannedRun(replace(config, seed=2)))
     assert [record.run_id for record in again] == [record.run_id for record in records]
     assert len(log_lines) == 1  # of the run itself; baselines are found without a word
-    assert len(with_baselines(Point(replace(config, baselines=False)))) == 1
+    assert len(with_baselines(PlannedRun(replace(config, baselines=False)))) == 1
 
 
 @pytest.mark.parametrize(
@@ -238,7 +238,7 @@ def test_baselines_are_as_long_as_their_run(
     config = configured(toy, model)
     for section, values in changes.items():
         config = replace(config, **{section: replace(vars(config)[section], **values)})
-    records = {record.key.model: record for record in score_baselines(Point(config), set())}
+    records = {record.key.model: record for record in score_baselines(PlannedRun(config), set())}
     variants = {name: record.variant for name, record in records.items()}
     assert variants == {"lead": variant, "random": variant, "oracle": ""}
     outputs = records["lead"].evaluation.outputs
@@ -256,12 +256,12 @@ def test_texts_with_queries_have_a_baseline_that_goes_by_them(
     write_test_rows(toy, [asked])
     config = configured(toy, "lead")
     config = replace(config, model=replace(config.model, length="5"))
-    *_, ranker = with_baselines(Point(config))
+    *_, ranker = with_baselines(PlannedRun(config))
     assert (ranker.key.model, ranker.variant) == ("ranker", "length=5,rank=bm25")
     predictions = (find_folder(config, ranker) / PREDICTIONS).read_text()
     assert json.loads(predictions)["prediction"] == "The fox left its den."
     write_test_rows(toy, [asked, {**row, "id": "b"}])
-    names = [record.key.model for record in with_baselines(Point(config))]
+    names = [record.key.model for record in with_baselines(PlannedRun(config))]
     assert names == ["lead", "random", "oracle"]
     line = "ranker was not run with these settings: example 'b' has no title and no query"
     assert log_lines[-1].startswith(line)
@@ -272,7 +272,7 @@ def test_baselines_that_need_a_train_split_are_left_out(
 ) -> None:
     """Without a training split, lead and random are left out of the table, each in one line."""
     config = configured(write_jsonl(tmp_path / "toy", train=0, validation=0), "oracle")
-    assert [record.key.model for record in with_baselines(Point(config))] == ["oracle"]
+    assert [record.key.model for record in with_baselines(PlannedRun(config))] == ["oracle"]
     assert [line.partition(":")[0] for line in log_lines] == [
         "lead was not run with these settings",
         "random was not run with these settings",
@@ -318,23 +318,23 @@ def outcome(config: RunConfig) -> dict[str, bytes]:
 
 def test_a_finished_run_is_given_more(watched: RunConfig, log_lines: list[str]) -> None:
     """One line says of how many examples evidence and inputs are added; record, predictions and scores stay."""
-    run_point(Point(watched))
+    run_point(PlannedRun(watched))
     folder, before = evidence_folder(watched), outcome(watched)
-    assert kept_places(folder) == {0, 1}
+    assert stored_indices(folder) == {0, 1}
     all_of_it = replace(watched, decode=replace(watched.decode, keep_inputs="3", evidence="all"))
-    point = Point(all_of_it)
+    point = PlannedRun(all_of_it)
     run_point(point)
-    assert kept_places(folder) == set(range(8))
-    assert len(read_kept_inputs(folder.parent / "inputs.jsonl")) == 3
+    assert stored_indices(folder) == set(range(8))
+    assert len(read_stored_inputs(folder.parent / "inputs.jsonl")) == 3
     assert {**outcome(watched), **before} == outcome(watched)
     what = "the evidence of 6 examples and the inputs of 3 examples"
     message = f"already finished, except for {what}: watching on jsonl, {folder.parent}"
     assert (log_lines, point.carried_out) == ([message], False)
     asked = len(Watching.batches)
     for fewer in ("all", "none"):
-        run_point(Point(asking(all_of_it, fewer)))
+        run_point(PlannedRun(asking(all_of_it, fewer)))
     assert log_lines[1:] == [f"already finished: watching on jsonl, {folder.parent}"] * 2
-    assert (len(Watching.batches), kept_places(folder)) == (asked, set(range(8)))
+    assert (len(Watching.batches), stored_indices(folder)) == (asked, set(range(8)))
 
 
 @pytest.mark.parametrize(
@@ -357,14 +357,14 @@ def test_other_weights_give_no_evidence(
     log_lines: list[str],
 ) -> None:
     """Weights that are gone, trained anew, or write other summaries leave a finished run as it is; a line says so."""
-    record = run_point(Point(watched))
+    record = run_point(PlannedRun(watched))
     before = outcome(watched)
     if change == "no weights":
         shutil.rmtree(cache_folder() / "checkpoint")
     elif change == "other weights":
-        run_point(Point(replace(watched, results_dir=str(tmp_path / "other"), overwrite=True)))
+        run_point(PlannedRun(replace(watched, results_dir=str(tmp_path / "other"), overwrite=True)))
     else:
         monkeypatch.setattr(Watching, "suffix", " But.")
-    assert run_point(Point(asking(watched, "all"))).run_id == record.run_id
+    assert run_point(PlannedRun(asking(watched, "all"))).run_id == record.run_id
     assert problem in log_lines[1]
-    assert (kept_places(evidence_folder(watched)), outcome(watched)) == ({0, 1}, before)
+    assert (stored_indices(evidence_folder(watched)), outcome(watched)) == ({0, 1}, before)

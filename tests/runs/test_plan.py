@@ -12,7 +12,7 @@ from omegaconf import OmegaConf
 from support.waiting import PATIENCE
 
 from longsumbench.core import registry
-from longsumbench.core.registry import config_of
+from longsumbench.core.registry import load_config_class
 from longsumbench.errors import EnvironmentProblem, UsageError
 from longsumbench.runs.compose import compose, offer_plugins, scale_models
 from longsumbench.runs.overrides import as_hydra
@@ -237,7 +237,8 @@ def test_only_a_scale_may_set_what_a_system_lacks(tmp_path: Path) -> None:
 def test_scales_name_settings_that_there_are() -> None:
     """Under `models`, the suite's scales name its own systems, and settings that one of them has."""
     known = {
-        name: {item.name for item in fields(config_of(name))} for name in registry.systems.shipped()
+        name: {item.name for item in fields(load_config_class(name))}
+        for name in registry.systems.shipped()
     }
     for blocks in scale_models(None).values():
         assert set(blocks) <= {"all", *known}
@@ -279,7 +280,7 @@ def test_a_value_that_must_be_given(tmp_path: Path) -> None:
 
 def test_texts_are_looked_for_before_the_systems(monkeypatch: pytest.MonkeyPatch) -> None:
     """Without a network nothing begins when all texts are on the hub; a sweep with other texts goes on with those."""
-    monkeypatch.setattr("longsumbench.corpora.reading.hub.unreachable", lambda: "no cable")
+    monkeypatch.setattr("longsumbench.corpora.loading.hub.unreachable", lambda: "no cable")
     with pytest.raises(EnvironmentProblem, match=r"'arxiv'.*no cable"):
         plan(["dataset=arxiv,pubmed", "model=lead"], sweep=True, check_access=True)
     assert len(plan(["dataset=arxiv,aclsum", "model=lead"], sweep=True, check_access=True)) == 2

@@ -21,7 +21,7 @@ from longsumbench.core import (
     Truncation,
 )
 from longsumbench.runs import predictions
-from longsumbench.runs.evidence import kept_places, read_evidence
+from longsumbench.runs.evidence import read_evidence, stored_indices
 from longsumbench.runs.predictions import (
     length_buckets,
     part_file,
@@ -163,7 +163,7 @@ def test_evidence_of_the_first_examples_is_kept(
 ) -> None:
     """The first examples of the split have evidence, their own; summaries are the same with it and without."""
     summaries = summarize(watching, tmp_path, evidence=asked)
-    assert kept_places(tmp_path / "evidence") == set(range(first))
+    assert stored_indices(tmp_path / "evidence") == set(range(first))
     for index in range(first):
         identity, evidence = read_evidence(tmp_path / "evidence", index)
         assert identity == SPLIT.ids[index]
@@ -184,7 +184,7 @@ def test_a_killed_run_has_the_evidence_of_its_lines(
     with pytest.raises(KeyboardInterrupt):
         summarize(watching, killed, evidence="7")
     written = {summary.id for summary in read_summaries(killed / "predictions.jsonl")}
-    with_evidence = {SPLIT.ids[index] for index in kept_places(killed / "evidence")}
+    with_evidence = {SPLIT.ids[index] for index in stored_indices(killed / "evidence")}
     assert with_evidence == written & set(SPLIT.ids[:7])
     monkeypatch.setattr(Watching, "fails_at", None)
     summarize(watching, killed, evidence="7")

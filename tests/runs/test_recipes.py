@@ -121,7 +121,7 @@ def test_a_recipe_goes_with_its_model(words: list[str], message: str) -> None:
 @pytest.mark.parametrize("name", PUBLISHED)
 def test_recipes_of_published_checkpoints(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """A recipe is named by checkpoint and dataset, says where its values are from, and composes to what it says."""
-    kind, recipe = registry.config_of("seq2seq"), PUBLISHED[name]
+    kind, recipe = registry.load_config_class("seq2seq"), PUBLISHED[name]
     checkpoint, dataset = recipe["model"]["checkpoint"], recipe["dataset"]["name"]
     assert name == f"{checkpoint.partition('/')[2]}-{dataset}"
     assert dict(catalogue.name_rows("recipes"))[name].startswith(f"{checkpoint} on {dataset}: ")

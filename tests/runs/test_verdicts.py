@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 from support.pages import Reading, inspection
 
-from longsumbench.core import SentenceVerdict
+from longsumbench.core import SentenceScore
 from longsumbench.errors import DataError
 from longsumbench.runs.verdicts import judged_lists, read_verdicts, write_verdicts
 
@@ -14,8 +14,8 @@ def test_verdicts_are_read_as_they_were_written(tmp_path: Path) -> None:
     """A metric without verdicts writes no file; a damaged line is named."""
     write_verdicts(tmp_path, {})
     assert read_verdicts(tmp_path) == {}
-    point = SentenceVerdict(0.5, -1, "A point\u2028")
-    verdicts = {"support": {"a\u2028": [point, SentenceVerdict(1.0, 0)]}}
+    point = SentenceScore(0.5, -1, "A point\u2028")
+    verdicts = {"support": {"a\u2028": [point, SentenceScore(1.0, 0)]}}
     write_verdicts(tmp_path, verdicts)
     assert read_verdicts(tmp_path) == verdicts
     file = tmp_path / "verdicts-support.jsonl"
@@ -27,8 +27,8 @@ def test_verdicts_are_read_as_they_were_written(tmp_path: Path) -> None:
 
 def test_sentences_with_their_scores() -> None:
     """Key points come first; each sentence has its percentage and its source sentence; markup in it is text."""
-    point = SentenceVerdict(0.5, -1, "A <b>point</b>")
-    judged = [point, SentenceVerdict(0.25, 3), SentenceVerdict(0.75, 0)]
+    point = SentenceScore(0.5, -1, "A <b>point</b>")
+    judged = [point, SentenceScore(0.25, 3), SentenceScore(0.75, 0)]
     verdicts = {"support": {"a": judged}}
     summary = "One <script>alert(1)</script>\nTwo."
     reading = Reading(inspection(None, summary, "a", verdicts=verdicts).page())
@@ -42,7 +42,7 @@ def test_sentences_with_their_scores() -> None:
 
 def test_key_points_alone() -> None:
     """A metric that judges no sentences has a list of its key points, for any summary."""
-    points = [SentenceVerdict(1.0, 4, "right, date: A fact."), SentenceVerdict(0.0, 7, "missing")]
+    points = [SentenceScore(1.0, 4, "right, date: A fact."), SentenceScore(0.0, 7, "missing")]
     [(heading, rows)] = judged_lists({"fact_survival": {"a": points}}, "a", "One. Two.")
     assert heading == "fact_survival, 1 of 2 key points below 50%"
     assert [(row.text, row.share, row.place) for row in rows] == [

@@ -13,9 +13,9 @@ from longsumbench.core import (
     Document,
     Example,
     FitContext,
-    Recipe,
     Scoring,
     Section,
+    TrainConfig,
     registry,
 )
 from longsumbench.models.rankers.lstm import Labeller
@@ -68,7 +68,9 @@ def test_the_oracle_stems_as_the_scores_do() -> None:
     for stem in (True, False):
         system = oracle(oracle.Config())
         system.prepare(
-            FitContext(None, None, Recipe(), ArtifactCache(Path("no stages")), Scoring(stem=stem))
+            FitContext(
+                None, None, TrainConfig(), ArtifactCache(Path("no stages")), Scoring(stem=stem)
+            )
         )
         outputs += [summary.text for summary in system.summarize([one], Decoding())]
     assert outputs == ["A dog ran.", "The dogs ran."]

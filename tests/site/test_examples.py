@@ -18,7 +18,7 @@ from support.run_records import changed, record
 
 import longsumbench
 from longsumbench.core import Document, Example, Section, Summary
-from longsumbench.corpora.reading.store import SplitWriter, store_example
+from longsumbench.corpora.loading.store import SplitWriter, store_example
 from longsumbench.files import digest, write_atomically
 from longsumbench.metrics.aggregate import write_scores
 from longsumbench.runs.predictions import write_summaries
@@ -94,7 +94,7 @@ def data_of(page: Path, name: str) -> Any:
     return json.loads(text.removeprefix(start).removesuffix(");\n"))
 
 
-def index_of(page: Path) -> Any:
+def index_file(page: Path) -> Any:
     """Return what the page knows before it loads a file."""
     (text,) = re.findall(
         r'<script type="application/json" id="index">(.*?)</script>',
@@ -138,7 +138,7 @@ def page(results: Results, tmp_path: Path) -> Path:
 
 def test_files_have_what_the_page_shows(page: Path) -> None:
     """Sources keep sections and paragraphs; scores are 0–100; a missing output or score is null."""
-    index = index_of(page)
+    index = index_file(page)
     assert index["ids"] == ["e-1", "e-2", "fox-3", "e-4"]
     assert [run["label"] for run in index["runs"]] == ["alpha (alpha000)", "beta (beta0000)"]
     assert data_of(page, "texts/0")[0] == {
@@ -215,7 +215,7 @@ def test_only_the_first_examples_and_latest_runs_are_shown(
         for seed, day in ((1, 1), (2, 3), (3, 2))
     ]
     page = write_page(results, runs, tmp_path / "site")
-    assert (index_of(page)["ids"], [run["id"] for run in index_of(page)["runs"]]) == (
+    assert (index_file(page)["ids"], [run["id"] for run in index_file(page)["runs"]]) == (
         names[:2],
         ["2" * 12],
     )
@@ -242,7 +242,7 @@ def test_no_file_is_too_large(results: Results, tmp_path: Path) -> None:
         tmp_path / "site",
     )
     assert max(path.stat().st_size for path in page.parent.rglob("*") if path.is_file()) < 500_000
-    starts = index_of(page)["texts"]
+    starts = index_file(page)["texts"]
     values = [value for place in range(len(starts)) for value in data_of(page, f"texts/{place}")]
     assert [value["all_words"] for value in values] == [32_000] * 6 + [320_000]
     assert values[0]["words"] == 32_000
@@ -273,7 +273,7 @@ def test_damaged_files_are_named_once(
         "scores.csv",
         "verdicts-support.jsonl",
     ]
-    assert [run["outputs"] for run in index_of(page)["runs"]] == [True, True]
+    assert [run["outputs"] for run in index_file(page)["runs"]] == [True, True]
     assert [
         output and output[0] for place in (0, 1) for output in data_of(page, f"outputs/{place}-0")
     ].count("Out.") == 3
@@ -283,7 +283,7 @@ def test_a_dataset_without_examples_has_no_page(results: Results, tmp_path: Path
     """Of runs with neither outputs nor scores nothing is written, and an older page is removed."""
     run = write_run(results, "alpha", {}, {"e-1": 0.5})
     page = write_page(results, [run], tmp_path / "site")
-    assert (index_of(page)["ids"], index_of(page)["runs"][0]["outputs"]) == (["e-1"], False)
+    assert (index_file(page)["ids"], index_file(page)["runs"][0]["outputs"]) == (["e-1"], False)
     (results.run_folder(run) / "scores.csv").unlink()
     assert not write_examples(results, "arxiv", [run], tmp_path / "site", Links())
     assert not page.exists()
@@ -455,7 +455,7 @@ def test_what_is_marked_in_outputs(page: Path) -> None:
 @in_a_browser
 def test_the_address_names_runs_and_example(page: Path) -> None:
     """A link opens the runs in its order; what it names and the page lacks is said; changes are in the address."""
-    one, two = (run["id"] for run in index_of(page)["runs"])
+    one, two = (run["id"] for run in index_file(page)["runs"])
     answers = ask(
         page,
         """

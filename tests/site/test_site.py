@@ -16,7 +16,7 @@ from support.stored_runs import small_results, store
 from longsumbench.errors import UsageError
 from longsumbench.leaderboards.significance import (
     Outcome,
-    comparable_rows,
+    build_blocks,
 )
 from longsumbench.runs.record import ImportedOutputs
 from longsumbench.runs.results import Results
@@ -268,7 +268,7 @@ def test_how_far_the_best_row_is_ahead() -> None:
     """By hand: the next row is 1 below (an interval of −2 to 0.5), the best baseline 10 and not tested."""
     runs = [record("seal", 30, system={"checkpoint": "a"}), record("ea", 29.9), record("lead", 20)]
     runs[1] = changed(runs[1], imported=ImportedOutputs("out.jsonl", "0" * 64, "a paper"))
-    (block,) = comparable_rows(runs)
+    (block,) = build_blocks(runs)
     block = replace(block, differences={(runs[1].run_id, "rougeLsum"): judged(Outcome.NOT_SHOWN)})
     shown = show_block(block, [block])
     assert shown.lead == describe_leader(block)
@@ -289,7 +289,7 @@ def test_a_scatter_by_hand() -> None:
         for place, price in enumerate(prices):
             run = record(f"system_{place}", 40 - 5 * place, run_id=f"r{place}")
             runs.append(changed(run, counts={"price": price}))
-        (block,) = comparable_rows(runs)
+        (block,) = build_blocks(runs)
         return plot_against_cost(show_block(block, [block]))
 
     scatter = plot(100, 10, 1)

@@ -12,7 +12,7 @@ import pytest
 from huggingface_hub.errors import HFValidationError
 from huggingface_hub.utils import filter_repo_objects  # type: ignore[attr-defined] # as in its guide
 
-from longsumbench.corpora.reading import hub
+from longsumbench.corpora.loading import hub
 from longsumbench.exchange import push
 from longsumbench.modeling import checkpoints
 

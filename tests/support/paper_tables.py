@@ -8,14 +8,14 @@ import pandas as pd
 import pytest
 
 from longsumbench.views.tables import Block
-from longsumbench_reproduction.papers import make, page, paper_tables
-from longsumbench_reproduction.papers.page import (
+from longsumbench_reproduction.papers import paper_tables
+from longsumbench_reproduction.papers.page_model import (
     NOT_TESTED,
     REPRODUCED,
     UNDECIDED,
+    ClaimOutcome,
     Job,
     Page,
-    Verdict,
 )
 from longsumbench_reproduction.papers.paper_tables import PaperRow, PaperTable
 
@@ -44,7 +44,7 @@ def toy_paper_table(name: str = "toy-table1", **changes: Any) -> PaperTable:
 def offer(monkeypatch: pytest.MonkeyPatch, *offered: PaperTable) -> None:
     """Let the suite have these paper tables only, with a page that lists the runs."""
     found = {paper_table.name: paper_table for paper_table in offered}
-    for module in (paper_tables, make, page):
+    for module in (paper_tables, command, page_model):
         monkeypatch.setattr(module, "read_paper_tables", lambda: found)
     kind = ModuleType("longsumbench_reproduction.papers.scores")
     kind.scores_page = runs_page  # type: ignore[attr-defined]
@@ -57,7 +57,7 @@ def runs_page(job: Job) -> Page:
         [row.label, row.dataset, " ".join(run.run_id for run in row.finished)] for row in job.rows
     ]
     verdicts = (
-        Verdict(
+        ClaimOutcome(
             *(
                 "Lead > Random",
                 "rouge1",
@@ -73,8 +73,8 @@ def runs_page(job: Job) -> Page:
             source="§1",
             facts=12.5,
         ),
-        Verdict("Lead > <b>", "rouge1", UNDECIDED, ("Toys",), reason="8 examples of <b>"),
-        Verdict("Lead > Oracle", "rouge1", NOT_TESTED, ("Toys",), reason="no runs"),
+        ClaimOutcome("Lead > <b>", "rouge1", UNDECIDED, ("Toys",), reason="8 examples of <b>"),
+        ClaimOutcome("Lead > Oracle", "rouge1", NOT_TESTED, ("Toys",), reason="no runs"),
     )
     numbers = pd.DataFrame([{"row": row[0], "runs": row[2]} for row in rows])
     blocks = (Block("Rows", (), ("row", "dataset", "runs"), "lll", rows),)

@@ -5,7 +5,7 @@ from typing import Any
 
 from longsumbench.cache.artifacts import ArtifactCache
 from longsumbench.core import DatasetSettings
-from longsumbench.corpora.reading.load import Texts, load_texts
+from longsumbench.corpora.loading.load import Texts, load_texts
 from support.toys import one_line
 
 

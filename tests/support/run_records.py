@@ -12,12 +12,12 @@ from longsumbench.core import (
     DatasetSettings,
     Decoding,
     FitReport,
-    Recipe,
     RunKey,
     Summary,
+    TrainConfig,
 )
 from longsumbench.files import digest
-from longsumbench.leaderboards.significance import JudgedDifference, Outcome
+from longsumbench.leaderboards.significance import Outcome, TestedDifference
 from longsumbench.metrics.aggregate import MeasureMean, RougeMeans, write_scores
 from longsumbench.metrics.evaluate import Evaluation
 from longsumbench.rouge.scorer import ROUGE_TYPES
@@ -57,9 +57,9 @@ def measured(
     }
 
 
-def judged(outcome: Outcome) -> JudgedDifference:
+def judged(outcome: Outcome) -> TestedDifference:
     """A difference from the best row with this outcome of its test."""
-    return JudgedDifference(-1.0, -2.0, 0.5, outcome)
+    return TestedDifference(-1.0, -2.0, 0.5, outcome)
 
 
 # Of a record, with fields that tests set by their names; the first that has a name counts.
@@ -156,7 +156,7 @@ def record(model: str, f: float, **changes: Any) -> RunRecord:
         config=RecordedConfig(
             model={"name": model},
             dataset=DatasetSettings("arxiv"),
-            train=Recipe(accumulation=1),
+            train=TrainConfig(accumulation=1),
             decode=Decoding(evidence="none"),
             scale="tiny",
         ),

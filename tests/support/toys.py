@@ -14,8 +14,8 @@ from longsumbench.core import (
     Document,
     Example,
     FitContext,
-    Recipe,
     Section,
+    TrainConfig,
     build_settings,
     count_words,
     registry,
@@ -127,7 +127,7 @@ TINY_FOR_ALL = {
 }
 
 
-def tiny_recipe(**changes: object) -> Recipe:
+def tiny_recipe(**changes: object) -> TrainConfig:
     """Return a recipe of a few quick steps."""
     values = {
         "optimizer": "adam",
@@ -141,7 +141,7 @@ def tiny_recipe(**changes: object) -> Recipe:
         "eval_steps": 4,
         "device": "cpu",
     }
-    return Recipe(**{**values, **changes})  # type: ignore[arg-type]
+    return TrainConfig(**{**values, **changes})  # type: ignore[arg-type]
 
 
 def first_words(text: str) -> str:

@@ -9,7 +9,7 @@ import pytest
 import torch
 
 from longsumbench.cache.artifacts import CHECKSUMS, ArtifactCache
-from longsumbench.core import FitContext, FitReport, Recipe
+from longsumbench.core import FitContext, FitReport, TrainConfig
 from longsumbench.models.seal.system import Trunc
 from longsumbench.progress import Progress, watching_progress
 from support.toys import TINY, ToySplit, tiny_recipe
@@ -28,7 +28,7 @@ OUTCOME = (*COUNTS, "first_loss", "last_loss", "kept", "averaged")
 
 
 def fit(
-    stages: ArtifactCache, recipe: Recipe, train: ToySplit = TRAIN, **settings: Any
+    stages: ArtifactCache, recipe: TrainConfig, train: ToySplit = TRAIN, **settings: Any
 ) -> tuple[Trunc, FitReport]:
     system = Trunc(Trunc.Config(**{**TINY, "dropout": 0.1, **settings}))
     return system, system.fit(FitContext(train, VALIDATION, recipe, stages))
@@ -63,7 +63,7 @@ UP_AND_DOWN = {
 }
 
 
-def restless(**changes: Any) -> Recipe:
+def restless(**changes: Any) -> TrainConfig:
     """Return a recipe whose validation loss falls and rises again."""
     return tiny_recipe(**{**UP_AND_DOWN, **changes})
 

@@ -9,13 +9,13 @@ from longsumbench.leaderboards.seed_groups import (
     NOT_LEARNED,
     NOT_SHOWN,
     Learned,
-    SeedGroup,
+    ResultRow,
     average_seeds,
 )
 from longsumbench.leaderboards.significance import (
-    ComparableRows,
-    JudgedDifference,
+    LeaderboardBlock,
     Outcome,
+    TestedDifference,
 )
 from longsumbench.views.outcomes import (
     describe_leader,
@@ -36,16 +36,16 @@ AHEAD = f"ranker is above {{}} by 1.00 points of R-Lsum{INTERVAL}"
 
 def block(
     *outcomes: Outcome | None, learned: Learned = NONE, lead: float = 30.9, **changes: object
-) -> ComparableRows:
+) -> LeaderboardBlock:
     """Rows of ranker, ea and lead; tests of the last two against the first with these outcomes."""
     runs = [record("ranker", 39.5), record("ea", 38.9, **changes), record("lead", lead)]
-    rows = [average_seeds(SeedGroup((run,), learned=NONE), {}) for run in runs]
-    rows[1] = average_seeds(SeedGroup((runs[1],), learned=learned), {})
+    rows = [average_seeds(ResultRow((run,), learned=NONE), {}) for run in runs]
+    rows[1] = average_seeds(ResultRow((runs[1],), learned=learned), {})
     tests = {}
     for row, outcome in zip(rows[1:], outcomes, strict=False):
         if outcome is not None:
             tests[row.key, "rougeLsum"] = judged(outcome)
-    return ComparableRows(tuple(rows), tests)
+    return LeaderboardBlock(tuple(rows), tests)
 
 
 @pytest.mark.parametrize(
@@ -79,12 +79,12 @@ def block(
             block(Outcome.NOT_SHOWN, lead=39.5),
             f"Nothing is shown: ranker is {BY.format('0.00', 'lead', '')}, but that may be chance.",
         ),
-        (ComparableRows(block().rows[:1]), NO_RIVAL),
-        (ComparableRows((block(oracle=True).rows[1], block().rows[2])), NO_RIVAL),
-        (ComparableRows(block(learned=FAILED).rows[:2]), NO_RIVAL),
+        (LeaderboardBlock(block().rows[:1]), NO_RIVAL),
+        (LeaderboardBlock((block(oracle=True).rows[1], block().rows[2])), NO_RIVAL),
+        (LeaderboardBlock(block(learned=FAILED).rows[:2]), NO_RIVAL),
     ],
 )
-def test_who_is_ahead(rows: ComparableRows, sentence: str) -> None:
+def test_who_is_ahead(rows: LeaderboardBlock, sentence: str) -> None:
     """Only a test that tells two rows apart puts one above the other; the reason for any other outcome is named."""
     names = {name: AHEAD.format(name) for name in ("ea", "lead")}
     assert describe_leader(rows) == sentence.format(**names)
@@ -113,7 +113,7 @@ def test_who_is_ahead(rows: ComparableRows, sentence: str) -> None:
 )
 def test_a_pair(mean: float, outcome: Outcome, sentence: str) -> None:
     """The sign of the difference decides who is named first, and the outcome alone whether it is above."""
-    difference = JudgedDifference(mean, mean - 1, mean + 1, outcome, confidence=97.5)
+    difference = TestedDifference(mean, mean - 1, mean + 1, outcome, confidence=97.5)
     assert describe_pair("a", "b", difference, "density", "words") == sentence
 
 
@@ -133,10 +133,10 @@ def test_a_pair(mean: float, outcome: Outcome, sentence: str) -> None:
         (block(), 2, "place 3 of 3, 8.60 below ranker (not tested: scores.csv is missing)"),
         (block(learned=FAILED), 1, "not learned"),
         (block(oracle=True), 1, "oracle"),
-        (ComparableRows(block().rows[:1]), 0, "place 1 of 1"),
+        (LeaderboardBlock(block().rows[:1]), 0, "place 1 of 1"),
     ],
 )
-def test_the_place_of_a_row(rows: ComparableRows, index: int, text: str) -> None:
+def test_the_place_of_a_row(rows: LeaderboardBlock, index: int, text: str) -> None:
     """It has the difference from the best row, or of the best one from its rival, with its outcome."""
     assert describe_place(rows, rows.rows[index]) == text
 
@@ -153,10 +153,10 @@ def test_the_place_of_a_row(rows: ComparableRows, index: int, text: str) -> None
             block(Outcome.SINGLE_SEED, Outcome.AHEAD, fit=TRAINED, seed=1),
             "Without a verdict: ea (one seed: another may differ).",
         ),
-        (ComparableRows(block(fit=TRAINED, seed=1).rows[1:2]), ""),
+        (LeaderboardBlock(block(fit=TRAINED, seed=1).rows[1:2]), ""),
     ],
 )
-def test_rows_without_a_verdict(rows: ComparableRows, sentence: str) -> None:
+def test_rows_without_a_verdict(rows: LeaderboardBlock, sentence: str) -> None:
     """Rows of one seed are named, and rows without a test; a row that is alone needs none."""
     assert describe_undecided(rows) == sentence
 

@@ -14,8 +14,8 @@ from longsumbench.views.series import (
     PanelRow,
     Series,
     SeriesFigure,
+    _choose_styles,
     _draw_content,
-    _styles_of,
     draw_series,
     place_numbers,
 )
@@ -49,7 +49,7 @@ def test_everything_can_be_drawn() -> None:
 
 def test_the_legend_and_the_limits() -> None:
     """The legend has each series and level once; what is far away does not change the limits, what is near does."""
-    styles = _styles_of(CONTENT)
+    styles = _choose_styles(CONTENT)
     assert list(styles) == ["seal $x_{", "ea", "mine", "oracle", "chance", "guess"]
     assert styles["mine"]["color"] == styles["oracle"]["color"] == styles["chance"]["color"]
     figure = draw_figure((8, 4), partial(_draw_content, CONTENT, styles))
@@ -58,7 +58,7 @@ def test_the_legend_and_the_limits() -> None:
     assert 23 < high < 25
     near = Panel("", "x", TICKS, [Series("ea", "ea", LINE.points, across=number(25))])
     content = SeriesFigure("", [PanelRow("R-1", [near])])
-    figure = draw_figure((8, 4), partial(_draw_content, content, _styles_of(content)))
+    figure = draw_figure((8, 4), partial(_draw_content, content, _choose_styles(content)))
     assert figure.axes[0].get_ylim()[1] == pytest.approx(25)
 
 

@@ -16,13 +16,13 @@ import pandas as pd
 
 from longsumbench import core
 from longsumbench.cache.artifacts import user_cache
-from longsumbench.corpora.reading.load import load_texts
+from longsumbench.corpora.loading.load import load_texts
 from longsumbench.metrics.rouge import Rouge
 from longsumbench.metrics.word_metrics import Extractive, NovelNgrams
 from longsumbench.progress import track
 from longsumbench.rouge.scorer import SuiteScorer
 from longsumbench.rouge.selection import oracle_sentences
-from longsumbench.runs.scoring import warn_of_other_scripts
+from longsumbench.runs.scoring import warn_about_dropped_letters
 
 STRUCTURE = ("documents", "sections", "paragraphs", "sentences", "references", "queries")
 COUNTED = ("source_words", "target_words", *STRUCTURE)
@@ -76,7 +76,7 @@ def describe_dataset(dataset: core.DatasetSettings, settings: StatsSettings) -> 
     """
     texts = load_texts(dataset, user_cache())
     for split in texts.splits.values():
-        warn_of_other_scripts(settings.score, split)
+        warn_about_dropped_letters(settings.score, split)
     return DatasetStats(
         dataset=texts.name,
         fingerprint=texts.fingerprint,

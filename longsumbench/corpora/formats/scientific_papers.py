@@ -8,10 +8,10 @@ from itertools import chain, zip_longest
 from typing import Any
 
 from longsumbench.core import Document, Example, Row, Section, Sentences
-from longsumbench.corpora.reading import fields
+from longsumbench.corpora.loading import fields
 
 
-def paper_of_release_row(row: Row) -> Example:
+def read_release_paper(row: Row) -> Example:
     """Turn one paper of the release into an Example.
 
     If `sections` is missing or empty, `article_text` becomes the document, as one section without a name. The lists of
@@ -23,7 +23,7 @@ def paper_of_release_row(row: Row) -> Example:
     return _paper(identity, title, _article(row), _abstract(row["abstract_text"]))
 
 
-def paper_of_hub_row(row: Row) -> Example:
+def read_hub_paper(row: Row) -> Example:
     """Turn one row of the hub's copies into an Example: `article` and `abstract`, a paragraph on each line."""
     article = fields.plain_document(fields.line_paragraphs(fields.text_in(row, "article")))
     abstract = chain.from_iterable(fields.line_paragraphs(fields.text_in(row, "abstract")))

@@ -19,11 +19,13 @@ from longsumbench.core import (
     Example,
     FactPart,
     FactStatement,
+    PartialExample,
     PlantedFact,
     Read,
     Source,
-    Thinned,
 )
+from longsumbench.corpora.loading.fields import BadRow
+from longsumbench.corpora.loading.rows import split_by_hash, thinned_examples
 from longsumbench.corpora.planting.plantable_text import PlacedSentence, PlantableText
 from longsumbench.corpora.planting.templates import (
     PLANTING_VERSION,
@@ -33,8 +35,6 @@ from longsumbench.corpora.planting.templates import (
     read_templates,
 )
 from longsumbench.corpora.probe.language import Draw
-from longsumbench.corpora.reading.fields import BadRow
-from longsumbench.corpora.reading.rows import split_by_hash, thinned_examples
 
 # In the record.
 _NO_REFERENCE = "references that are missing (planted sentences take their place)"
@@ -63,7 +63,7 @@ def _plant_row(entry: Entry, number: int, places: Sequence[float] | None) -> Rea
         split = split or split_by_hash(example.id)
         if not any(example.references):
             left_out = {**left_out, _NO_REFERENCE: 1}
-        planted.append(Thinned(plant_facts(example, number, places, split), left_out))
+        planted.append(PartialExample(plant_facts(example, number, places, split), left_out))
     return tuple(planted)
 
 

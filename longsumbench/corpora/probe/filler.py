@@ -14,8 +14,8 @@ from typing import NamedTuple
 
 from longsumbench.cache.artifacts import user_cache
 from longsumbench.core import DatasetSettings
+from longsumbench.corpora.loading.load import Texts, load_texts
 from longsumbench.corpora.probe.language import FIRMS, SITES, tokens_in
-from longsumbench.corpora.reading.load import Texts, load_texts
 from longsumbench.errors import DataError, UsageError
 
 _log = logging.getLogger(__name__)
@@ -93,7 +93,7 @@ def _select_prose(texts: Texts, split: str, longest: int, excluded: Collection[s
     if split not in texts.splits:
         has = ", ".join(texts.splits)
         raise DataError(
-            f"{dataset} has no {split} split, only {has}: choose another dataset{texts.way_to_splits}"
+            f"{dataset} has no {split} split, only {has}: choose another dataset{texts.split_advice}"
         )
     sentences = chain.from_iterable(example.sentences() for example in texts.splits[split])
     prose = usable_prose(sentences, longest, excluded)

@@ -15,7 +15,7 @@ from itertools import chain, count
 from typing import Any
 
 from longsumbench import core
-from longsumbench.core.versions import READING_VERSION
+from longsumbench.core.versions import LOADING_VERSION
 from longsumbench.corpora.probe import language
 from longsumbench.corpora.probe.filler import NO_PROSE, find_prose, load_filler
 from longsumbench.errors import UsageError
@@ -283,7 +283,7 @@ def _find_positions(decisions: Sequence[_Decision], text: Iterator[str]) -> list
     return positions
 
 
-def lengths_of(
+def choose_report_lengths(
     document_length: int | None = None, train_length: int | None = None
 ) -> dict[str, tuple[int, ...]]:
     """Return split → the lengths of its reports. Training lengths grow from short to full.
@@ -302,7 +302,7 @@ def generate_reports(settings: core.DatasetSettings) -> Iterator[tuple[str, core
 
     With a filler, the first report of a split has the counts of the sentences that were left out of it.
     """
-    lengths = lengths_of(settings.document_length, settings.train_length)
+    lengths = choose_report_lengths(settings.document_length, settings.train_length)
     prose = {}
     if settings.filler:
         prose = find_prose(settings, {split: max(lengths[split]) for split in lengths})
@@ -311,7 +311,7 @@ def generate_reports(settings: core.DatasetSettings) -> Iterator[tuple[str, core
         limit = min(number, settings.limit or number)
         controls = Controls(settings.sources or 1, settings.agenda or _FIXED, sentences)
         for example in reports(lengths[split], seed, limit, controls):
-            yield split, core.Thinned(example, left_out)
+            yield split, core.PartialExample(example, left_out)
             left_out = {}
 
 
@@ -320,11 +320,11 @@ def probe_inputs(settings: core.DatasetSettings) -> dict[str, Any]:
 
     Options with their default value are left out, so the keys of existing texts stay the same.
     """
-    lengths = lengths_of(settings.document_length, settings.train_length)
+    lengths = choose_report_lengths(settings.document_length, settings.train_length)
     splits = {}
     for split, (number, seed) in _REPORT_SPLITS.items():
         splits[split] = {"reports": number, "seed": seed, "lengths": list(lengths[split])}
-    inputs: dict[str, Any] = {"generator": READING_VERSION, "generated": splits}
+    inputs: dict[str, Any] = {"generator": LOADING_VERSION, "generated": splits}
     usual = {"sources": (None, 1), "agenda": (None, _FIXED), "filler": (None, "")}
     options = {name: vars(settings)[name] for name in usual}
     options = {name: value for name, value in options.items() if value not in usual[name]}

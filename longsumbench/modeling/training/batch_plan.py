@@ -11,7 +11,7 @@ from typing import TypeVar
 
 import torch
 
-from longsumbench.core import Recipe
+from longsumbench.core import TrainConfig
 from longsumbench.modeling.training.data_parallel import Step
 
 LEAST_EXAMPLES, MOST_EXAMPLES = 4, 64  # bounds of a batch with `train.batch_words`
@@ -32,7 +32,7 @@ class BatchPlan:
     and its `source_words` if the recipe plans by words.
     """
 
-    def __init__(self, rows: Mapping[str, Sequence[int]], recipe: Recipe) -> None:
+    def __init__(self, rows: Mapping[str, Sequence[int]], recipe: TrainConfig) -> None:
         self.recipe, self.by_words = recipe, recipe.unlock > 0 or recipe.batch_words is not None
         self.lengths = list(rows["source_words" if self.by_words else "length"])
         one_epoch = self.by_words or recipe.batch_tokens is not None
@@ -51,7 +51,7 @@ class BatchPlan:
             yield step
 
 
-def equal_batches(lengths: Sequence[int], recipe: Recipe, epoch: int) -> Iterator[list[int]]:
+def equal_batches(lengths: Sequence[int], recipe: TrainConfig, epoch: int) -> Iterator[list[int]]:
     """Yield the batches of an epoch, of `batch_size` examples each; the last one may be smaller.
 
     The order is random, but the examples of up to 50 steps are sorted by length together. The longest example is the
@@ -102,7 +102,7 @@ def num_unlocked(share_done: float, unlock: float, num_groups: int) -> int:
     return 1 + int(share_done / unlock * (num_groups - 1))
 
 
-def pack(members: Sequence[int], words: Sequence[int], recipe: Recipe) -> list[list[int]]:
+def pack(members: Sequence[int], words: Sequence[int], recipe: TrainConfig) -> list[list[int]]:
     """Split examples into batches of similar length, about the longest first.
 
     With `batch_words`, the longest example times the batch's size is at most `batch_words`, but the size is between 4
@@ -148,7 +148,7 @@ def _about_longest_first(members: Sequence[int], lengths: Sequence[int]) -> list
     return sorted(members, key=lambda index: -round(_ALIKE * math.log2(max(1, lengths[index]))))
 
 
-def token_batches(lengths: Sequence[int], recipe: Recipe) -> Iterator[list[int]]:
+def token_batches(lengths: Sequence[int], recipe: TrainConfig) -> Iterator[list[int]]:
     """Yield batches without end, as `pack_tokens`; every pass takes all examples once, in random order."""
     assert recipe.batch_tokens is not None
     generator = torch.Generator().manual_seed(recipe.seed)
@@ -157,7 +157,7 @@ def token_batches(lengths: Sequence[int], recipe: Recipe) -> Iterator[list[int]]
         yield from reversed(_shuffled(pack_tokens(order, lengths, recipe.batch_tokens), generator))
 
 
-def word_batches(words: Sequence[int], recipe: Recipe) -> Iterator[list[int]]:
+def word_batches(words: Sequence[int], recipe: TrainConfig) -> Iterator[list[int]]:
     """Yield the batches of a whole training, as `pack`.
 
     Each batch is from a group drawn uniformly among the unlocked ones, so that every length has equally many batches.

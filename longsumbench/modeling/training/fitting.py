@@ -37,7 +37,7 @@ class Fitting:
         save: writes the system with this network into a folder.
     """
 
-    recipe: core.Recipe
+    recipe: core.TrainConfig
     rows: datasets.Dataset
     validation: datasets.Dataset | None
     num_special: int
@@ -70,8 +70,8 @@ class Fitting:
             self.save(folder)
             for number, (step, _) in enumerate(report.kept[1:], start=2):
                 load_weights(model, read_weights(weights_folder(trainer_folder, step)))
-                kept_folder(folder, number).mkdir(parents=True, exist_ok=True)
-                self.save(kept_folder(folder, number))
+                checkpoint_folder(folder, number).mkdir(parents=True, exist_ok=True)
+                self.save(checkpoint_folder(folder, number))
             report = _with_targets(report, rows, self.num_special)
             write_atomically(folder / _REPORT, json.dumps(asdict(report)))
         shutil.rmtree(trainer_folder, ignore_errors=True)
@@ -121,7 +121,7 @@ def read_report(checkpoint: Path) -> core.FitReport:
         return read_json(checkpoint / _REPORT, core.FitReport)
 
 
-def kept_folder(checkpoint: Path, number: int) -> Path:
+def checkpoint_folder(checkpoint: Path, number: int) -> Path:
     """Return the folder of the n-th best weights of a checkpoint stage; the best are in the stage's folder."""
     return checkpoint if number == 1 else checkpoint / "kept" / str(number)
 

@@ -9,7 +9,7 @@ from torch import nn
 from torch.optim import Adagrad, AdamW, Optimizer
 from transformers import Adafactor, PreTrainedModel
 
-from longsumbench.core import Recipe
+from longsumbench.core import TrainConfig
 
 # initial sum of squares, as in the source of the rate of 0.15 (See et al. 2017, §6)
 _ADAGRAD_START = 0.1
@@ -17,7 +17,7 @@ _ADAGRAD_START = 0.1
 Schedule = Callable[[int], float]
 
 
-def learning_rate(recipe: Recipe, width: int) -> Schedule:
+def learning_rate(recipe: TrainConfig, width: int) -> Schedule:
     """Return the learning rate as a function of the optimizer step, counted from 1.
 
     * `sqrt_decay`: lr · √(w / max(step, w)) with w warm-up steps (SEAL §4 says only "square root decay"; constant up to
@@ -67,7 +67,7 @@ class _Adafactor(Adafactor):
         return Adafactor._get_lr(param_group, param_state)
 
 
-def build_optimizer(model: nn.Module, recipe: Recipe) -> Optimizer:
+def build_optimizer(model: nn.Module, recipe: TrainConfig) -> Optimizer:
     """Build the optimizer; the caller sets the learning rate before every step. Biases and norms are not decayed.
 
     Adafactor scales its steps by the parameters' size, as in its paper; otherwise a rate of 0.01 diverges. torch's own

@@ -21,7 +21,7 @@ from torch import Tensor
 from torch.utils.data import DataLoader, Dataset
 from transformers import PreTrainedModel, set_seed
 
-from longsumbench.core import FitReport, Recipe
+from longsumbench.core import FitReport, TrainConfig
 from longsumbench.errors import UsageError
 from longsumbench.interrupts import delayed_interrupts
 from longsumbench.modeling.collate import IGNORED
@@ -84,7 +84,7 @@ def train(
     rows: datasets.Dataset,
     validation: datasets.Dataset | None,
     collator: Collate,
-    recipe: Recipe,
+    recipe: TrainConfig,
     folder: Path,
     shown_as: str = "training",
     objective: Objective | None = None,
@@ -113,7 +113,7 @@ def train(
     set_seed(recipe.seed + _OTHER_DRAWS * process_index())
     objective = objective or Objective(model)
     training = _Training(model, rows, validation, collator, recipe, folder, shown_as, objective)
-    state, steps = training.state, training.batches_of_steps()
+    state, steps = training.state, training.iterate_steps()
     with delayed_interrupts() as signals, Progress(shown_as, recipe.max_steps, "steps") as progress:
         progress.start_at(state.step)
         while not state.ended_by:
@@ -140,7 +140,7 @@ class _Training:
     rows: datasets.Dataset
     validation: datasets.Dataset | None
     collator: Collate
-    recipe: Recipe
+    recipe: TrainConfig
     folder: Path
     shown_as: str
     objective: Objective
@@ -164,7 +164,7 @@ class _Training:
         self.started = time.monotonic() - self.state.seconds
         self.saved = time.monotonic()
 
-    def batches_of_steps(self) -> Iterator[list[Batch]]:
+    def iterate_steps(self) -> Iterator[list[Batch]]:
         """Yield this process's batches of each step, without end."""
         epoch, steps_done = divmod(self.state.step, self.plan.steps_per_epoch)
         while True:

@@ -31,7 +31,7 @@ class MixedPages(Reading):
             "document": self.passage.documents,
         }
         config = self.builder.config
-        prompts = self.prompts_of_parts(self.text, borders[config.pages], config.page_length)
+        prompts = self.prompt_parts(self.text, borders[config.pages], config.page_length)
         [self.draft] = yield [PromptRound(prompts)]
         return self.draft
 

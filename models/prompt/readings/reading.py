@@ -124,7 +124,7 @@ class Reading(ABC):
         self.sent.append(spans)
         return room.messages(self.text.joined(spans))
 
-    def prompts_of_parts(
+    def prompt_parts(
         self, text: LongText, borders: Sequence[int] = (), longest: int | None = None
     ) -> list[list[Message]]:
         """Return a prompt for each part of a text; see `LongText.parts`.

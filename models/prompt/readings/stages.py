@@ -23,7 +23,7 @@ class Stages(Reading):
         text = self.text
         complete = True
         while True:
-            drafts = yield [PromptRound([prompt]) for prompt in self.prompts_of_parts(text)]
+            drafts = yield [PromptRound([prompt]) for prompt in self.prompt_parts(text)]
             complete = complete and all(draft.complete for draft in drafts)
             answers = [draft.text for draft in drafts]
             if text is self.text:

@@ -6,8 +6,8 @@ import pytest
 from support.dataset_rows import release_row
 
 from longsumbench.core import Section
-from longsumbench.corpora.formats.scientific_papers import paper_of_hub_row, paper_of_release_row
-from longsumbench.corpora.reading.fields import BadRow
+from longsumbench.corpora.formats.scientific_papers import read_hub_paper, read_release_paper
+from longsumbench.corpora.loading.fields import BadRow
 
 
 def paper(**changes: Any) -> dict[str, Any]:
@@ -22,13 +22,13 @@ def paper(**changes: Any) -> dict[str, Any]:
 
 
 def sections(**changes: Any) -> tuple[Section, ...]:
-    return paper_of_release_row(paper(**changes)).documents[0].sections
+    return read_release_paper(paper(**changes)).documents[0].sections
 
 
 def test_sentences_and_names_stay_as_given() -> None:
     """Sentences are not split again, empty ones and the abstract's tags go, each section is one paragraph."""
     assert sections() == (Section("intro", (("a b . c .",),)), Section("end", (("d .",),)))
-    assert paper_of_release_row(paper()).references == (("we do .", "it works ."),)
+    assert read_release_paper(paper()).references == (("we do .", "it works ."),)
 
 
 def test_lists_of_different_length() -> None:
@@ -51,9 +51,9 @@ def test_the_flat_text_stands_in(empty: Any) -> None:
 def test_text_is_accepted_for_lists_of_sentences() -> None:
     """Running text where sentences are expected is split; a tagged abstract is split at its tags."""
     assert sections(sections=None, article_text="A b. C d.")[0].paragraphs == (("A b.", "C d."),)
-    assert paper_of_release_row(paper(abstract_text="A b. C d.")).references == (("A b.", "C d."),)
+    assert read_release_paper(paper(abstract_text="A b. C d.")).references == (("A b.", "C d."),)
     tagged = "<S> a . b </S> <S> c . </S>"
-    assert paper_of_release_row(paper(abstract_text=tagged)).references == (("a . b", "c ."),)
+    assert read_release_paper(paper(abstract_text=tagged)).references == (("a . b", "c ."),)
 
 
 @pytest.mark.parametrize(
@@ -71,12 +71,12 @@ def test_text_is_accepted_for_lists_of_sentences() -> None:
 def test_a_bad_paper_says_why(changes: dict[str, Any], expected: str) -> None:
     """A missing field or a wrong type is named, with what was found."""
     with pytest.raises(BadRow, match=expected):
-        paper_of_release_row(paper(**changes))
+        read_release_paper(paper(**changes))
 
 
 def test_rows_of_the_hub() -> None:
     """A line is a paragraph; the abstract's sentences are one reference."""
-    example = paper_of_hub_row(
+    example = read_hub_paper(
         {"id": "test-1", "article": "a b . c d .\n\n e f .", "abstract": "we do . \n it works ."}
     )
     assert example.documents[0].sections == (Section(None, (("a b .", "c d ."), ("e f .",))),)

@@ -23,10 +23,10 @@ from longsumbench.core import (
     count_words,
     registry,
 )
+from longsumbench.corpora.loading.fields import BadRow
 from longsumbench.corpora.planting.plant import plant_facts
 from longsumbench.corpora.planting.templates import read_templates
-from longsumbench.corpora.reading.fields import BadRow
-from longsumbench.metrics.fact_matching import MISSING, RIGHT, WRONG, judge_facts
+from longsumbench.metrics.fact_matching import MISSING, RIGHT, WRONG, match_facts
 
 PLANTED_KINDS = set(read_templates().registers["prose"])
 
@@ -150,9 +150,9 @@ def test_copies_survive(example: Example, split: str) -> None:
     facts = plant_facts(example, 20, split=split).planted
     copied = " ".join(statement.sentence for fact in facts for statement in fact.statements)
     for text in (copied, copied.lower(), copied.upper()):
-        assert set(judge_facts(facts, text)) == {RIGHT}
+        assert set(match_facts(facts, text)) == {RIGHT}
     revoked = " ".join(statement.sentence for fact in facts for statement in fact.corrected)
-    for fact, verdict in zip(facts, judge_facts(facts, revoked), strict=True):
+    for fact, verdict in zip(facts, match_facts(facts, revoked), strict=True):
         assert verdict == (WRONG if fact.corrected else MISSING)
 
 

@@ -10,9 +10,9 @@ from support.json_files import write_rows
 
 from longsumbench.cache.artifacts import ArtifactCache
 from longsumbench.core import DatasetSettings, Example, registry
+from longsumbench.corpora.loading.load import Texts, load_texts
 from longsumbench.corpora.probe.filler import usable_prose
 from longsumbench.corpora.probe.probe import Controls, reports
-from longsumbench.corpora.reading.load import Texts, load_texts
 from longsumbench.errors import DataError, SuiteError
 from longsumbench.metrics.fact_recall import FactRecall
 

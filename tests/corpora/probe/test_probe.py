@@ -13,9 +13,9 @@ from support.waiting import assert_linear
 
 from longsumbench.cache.artifacts import ArtifactCache
 from longsumbench.core import DatasetSettings, Example, Fact
+from longsumbench.corpora.loading.load import load_texts
 from longsumbench.corpora.probe import language as council, probe
-from longsumbench.corpora.probe.probe import Controls, lengths_of, report, reports
-from longsumbench.corpora.reading.load import load_texts
+from longsumbench.corpora.probe.probe import Controls, choose_report_lengths, report, reports
 from longsumbench.errors import UsageError
 from longsumbench.metrics.fact_recall import FactRecall
 
@@ -248,9 +248,17 @@ def test_a_report_holds_a_fact() -> None:
 
 def test_trained_short_and_tested_long() -> None:
     """Training lengths double; `train_length` leaves training and validation what they are without it."""
-    assert lengths_of(1000)["train"] == (40, 64, 128, 256, 512, 1000)
-    assert lengths_of(65536, 1024) == {"train": LADDER, "validation": (1024,), "test": (65536,)}
-    assert lengths_of(None, 64) == {"train": (40, 64), "validation": (64,), "test": (1024,)}
+    assert choose_report_lengths(1000)["train"] == (40, 64, 128, 256, 512, 1000)
+    assert choose_report_lengths(65536, 1024) == {
+        "train": LADDER,
+        "validation": (1024,),
+        "test": (65536,),
+    }
+    assert choose_report_lengths(None, 64) == {
+        "train": (40, 64),
+        "validation": (64,),
+        "test": (1024,),
+    }
 
 
 def test_time_grows_as_the_length_of_a_report() -> None:

@@ -8,7 +8,7 @@ from support.trainings import TRAIN, fit, mean_validation_loss, weights
 from transformers import PreTrainedModel
 
 from longsumbench.cache.artifacts import ArtifactCache
-from longsumbench.core import Recipe
+from longsumbench.core import TrainConfig
 from longsumbench.modeling.nn.unit_encoder import PIECE_TOKENS
 from longsumbench.modeling.training import trainer
 from longsumbench.modeling.training.optimization import learning_rate, recompute_activations
@@ -29,7 +29,7 @@ def test_hand_worked_schedules(
     schedule: str, rate: float, width: int, expected: dict[int, float]
 ) -> None:
     """Rates at chosen steps of 110, with 10 warm-up steps, from the papers' formulas by hand."""
-    recipe = Recipe(schedule=schedule, learning_rate=rate, warmup_steps=10, max_steps=110)
+    recipe = TrainConfig(schedule=schedule, learning_rate=rate, warmup_steps=10, max_steps=110)
     rates = {step: learning_rate(recipe, width)(step) for step in expected}
     assert rates == pytest.approx(expected)
 
@@ -40,7 +40,7 @@ def test_hand_worked_schedules(
 def test_a_single_step_trains(schedule: str) -> None:
     """Its rate is above 0, with any warm-up."""
     for warmup in (0, 1, 10):
-        recipe = Recipe(schedule=schedule, warmup_steps=warmup, max_steps=1)
+        recipe = TrainConfig(schedule=schedule, warmup_steps=warmup, max_steps=1)
         assert learning_rate(recipe, 64)(1) > 0
 
 

@@ -17,10 +17,10 @@ from longsumbench.core import (
     Example,
     FitContext,
     Fitted,
-    Recipe,
     Section,
     Sentences,
     System,
+    TrainConfig,
     Truncation,
     count_words,
 )
@@ -53,7 +53,7 @@ def example(
 
 
 def fitted(system: System, train: Any, folder: Path) -> System:
-    system.fit(FitContext(train, None, Recipe(), ArtifactCache(folder)))
+    system.fit(FitContext(train, None, TrainConfig(), ArtifactCache(folder)))
     return system
 
 

@@ -17,11 +17,11 @@ from support.waiting import wait_until
 import longsumbench
 from longsumbench.cache.artifacts import user_cache
 from longsumbench.cli.main import main
-from longsumbench.corpora.reading.load import load_texts
+from longsumbench.corpora.loading.load import load_texts
 from longsumbench.errors import EnvironmentProblem
 from longsumbench.leaderboards.comparability import comparison_key
 from longsumbench.runs.overrides import format_overrides
-from longsumbench.runs.pipeline import key_of_run
+from longsumbench.runs.pipeline import build_run_key
 from longsumbench.runs.plan import plan
 from longsumbench.runs.record import RunRecord
 from longsumbench.runs.results import Results
@@ -183,7 +183,7 @@ def test_another_layout_is_another_run(tmp_path: Path) -> None:
         for model in (LEAD, CAT):
             (point,) = plan([*model, "dataset=jsonl", f"dataset.path={path}"])
             texts = load_texts(point.config.dataset, user_cache())
-            keys[model, name] = key_of_run(point.config, texts)
+            keys[model, name] = build_run_key(point.config, texts)
     assert len({key.fingerprint for key in keys.values()}) == 1
     assert keys[LEAD, "lines"].run_id == keys[LEAD, "line"].run_id
     assert keys[CAT, "lines"].run_id != keys[CAT, "line"].run_id

@@ -15,7 +15,7 @@ from support.json_files import read_json
 from support.parity import assert_close, check_gradients, load_tensors, parity_folder, parity_marks
 from torch import Tensor
 
-from longsumbench.core import Recipe
+from longsumbench.core import TrainConfig
 from longsumbench.modeling.training.optimization import learning_rate
 from longsumbench.models.hierarchical_transformer.model import (
     HierarchicalTransformerForConditionalGeneration,
@@ -229,7 +229,7 @@ def test_summaries_are_those_of_the_release(case: str, number: int) -> None:
 @pytest.mark.parametrize("factor", [2, 3])
 def test_the_schedule_is_that_of_the_release(factor: int) -> None:
     """Noam's schedule gives the release's learning rates, with the paper's factor and with the release's."""
-    rate = learning_rate(Recipe(schedule="noam", learning_rate=factor, warmup_steps=8000), 256)
+    rate = learning_rate(TrainConfig(schedule="noam", learning_rate=factor, warmup_steps=8000), 256)
     for step, expected in meta("ragged_b2")["noam_lr_at_step"][
         f"lr={factor},d=256,warmup=8000"
     ].items():

@@ -21,8 +21,8 @@ from longsumbench.core import (
     Document,
     FitContext,
     FitReport,
-    Recipe,
     Section,
+    TrainConfig,
     build_settings,
 )
 from longsumbench.errors import MissingSplit, UsageError
@@ -38,7 +38,7 @@ from longsumbench.models.prompt.fine_tuning import (
     pack_sequences,
     training_row,
 )
-from longsumbench.models.prompt.page_mixture import LearnedSureness, sureness
+from longsumbench.models.prompt.page_mixture import LearnedConfidence, compute_confidence
 from longsumbench.models.prompt.selector import Selector
 from longsumbench.models.prompt.system import PromptSystem
 
@@ -70,7 +70,7 @@ def opened(folder: Path, **settings: Any) -> PromptSystem:
 
 
 def fitted(
-    folder: Path, stages: ArtifactCache, recipe: Recipe | None = None, **settings: Any
+    folder: Path, stages: ArtifactCache, recipe: TrainConfig | None = None, **settings: Any
 ) -> tuple[PromptSystem, FitReport]:
     system = opened(folder, **settings)
     context = FitContext(TRAIN, VALIDATION, recipe or tiny_recipe(learning_rate=0.05), stages)
@@ -88,7 +88,7 @@ def batch_of(system: PromptSystem, packs: bool) -> dict[str, torch.Tensor]:
 def loss_by_hand(system: PromptSystem) -> torch.Tensor:
     """Return the summed loss from a pass over each page with its reference, one after the other, in double precision."""
     engine: Any = system.builder.engine
-    learned = engine.sureness
+    learned = engine.compute_confidence
     total = torch.zeros((), dtype=torch.float64)
     for one in UNEQUAL:
         row = training_row(system.builder, one)
@@ -99,11 +99,11 @@ def loss_by_hand(system: PromptSystem) -> torch.Tensor:
             output = engine.network(ids, output_hidden_states=True)
             log_probabilities = output.logits[0, len(prompt) - 1 :].log_softmax(-1)
             of_pages.append(log_probabilities)
-            if isinstance(learned, LearnedSureness):
+            if isinstance(learned, LearnedConfidence):
                 states = output.hidden_states[-1][0, len(prompt) - 1 :]
                 sure.append(states @ learned.layer.weight[0])
             else:
-                sure.append(sureness(log_probabilities, engine.config.confidence))
+                sure.append(compute_confidence(log_probabilities, engine.config.confidence))
         weights = torch.stack(sure).softmax(0)[..., None]
         mixture = (weights * torch.stack(of_pages).exp()).sum(0)
         total = total - mixture.log()[torch.arange(len(labels)), labels].sum()
@@ -129,8 +129,8 @@ def test_the_loss_is_that_of_each_text_alone(
     engine.network.double()
     tuning = Tuning(engine)
     tuning.start()
-    if isinstance(engine.sureness, LearnedSureness):
-        torch.nn.init.normal_(engine.sureness.layer.double().weight, generator=seeded())
+    if isinstance(engine.compute_confidence, LearnedConfidence):
+        torch.nn.init.normal_(engine.compute_confidence.layer.double().weight, generator=seeded())
     batch = batch_of(system, packs)
     loss = tuning.output(0.0, **batch, num_items_in_batch=1).loss.double()
     torch.testing.assert_close(loss, loss_by_hand(system), rtol=1e-5, atol=0)
@@ -231,7 +231,7 @@ def test_what_was_trained_is_saved_and_loaded(
     engine: Any = loaded.builder.engine
     assert engine.network.dtype == torch.bfloat16
     if name == "learned":
-        assert bool(engine.sureness.layer.weight.any())
+        assert bool(engine.compute_confidence.layer.weight.any())
     if name == "all weights":
         other = opened(system.checkpoint)  # an ordinary folder of transformers
         assert texts_of(other) == texts

@@ -13,7 +13,7 @@ from support.tiny_causal import causal_folder
 from longsumbench.core import Decoding, Request, build_settings
 from longsumbench.models.prompt.chat import chat_ids
 from longsumbench.models.prompt.config import PromptConfig
-from longsumbench.models.prompt.page_mixture import LearnedSureness, mix_pages, sureness
+from longsumbench.models.prompt.page_mixture import LearnedConfidence, compute_confidence, mix_pages
 from longsumbench.models.prompt.transformers_engine import TransformersEngine
 
 LIMIT = 8
@@ -27,20 +27,20 @@ def opened(confidence: str = "entropy") -> TransformersEngine:
     values = {"checkpoint": causal_folder(), "confidence": confidence, "lora_rank": 1}
     engine = TransformersEngine(build_settings(PromptConfig, values, "model."))
     engine.ends = [2, *range(3, 320, 9)]
-    if isinstance(engine.sureness, LearnedSureness):
+    if isinstance(engine.compute_confidence, LearnedConfidence):
         generator = torch.Generator().manual_seed(3)
-        torch.nn.init.normal_(engine.sureness.layer.weight, generator=generator)
+        torch.nn.init.normal_(engine.compute_confidence.layer.weight, generator=generator)
     return engine
 
 
 def test_a_mixture_by_hand() -> None:
     """Entropies 0 and ln 3 give weights .75 and .25; a token that no page allows stays impossible, without NaN."""
     pages = torch.tensor([[1.0, 0, 0, 0], [1 / 3, 1 / 3, 1 / 3, 0]]).log()
-    sure = sureness(pages, "entropy")
+    sure = compute_confidence(pages, "entropy")
     torch.testing.assert_close(sure.softmax(0), torch.tensor([0.75, 0.25]))
     mixture = mix_pages(pages, sure).exp()
     torch.testing.assert_close(mixture, torch.tensor([10, 1, 1, 0]) / 12)
-    mixture = mix_pages(pages, sureness(pages, "uniform")).exp()
+    mixture = mix_pages(pages, compute_confidence(pages, "uniform")).exp()
     torch.testing.assert_close(mixture, torch.tensor([4, 1, 1, 0]) / 6)
 
 
@@ -66,7 +66,7 @@ class BruteForce:
     @torch.inference_mode()
     def learned(self, written: list[int]) -> Values:
         """Return what the learned confidences of the next token are the softmax of: [P]."""
-        learned: Any = self.engine.sureness
+        learned: Any = self.engine.compute_confidence
         rows = []
         for prompt in self.prompts:
             output = self.engine.network(

@@ -14,10 +14,10 @@ from longsumbench.core import (
     Example,
     FitContext,
     Message,
-    Recipe,
     RunConfig,
     RunKey,
     Summary,
+    TrainConfig,
     deciding_parts,
 )
 from longsumbench.errors import DataError, UsageError
@@ -176,7 +176,7 @@ def test_the_seed_decides_only_where_it_is_used() -> None:
     for shots, temperature, depends in ((0, 0.0, False), (1, 0.0, True), (0, 0.7, True)):
         decoding = Decoding(temperature=temperature)
         config = RunConfig(prompted(EchoEngine(), shots=shots).config, decode=decoding)
-        assert ("seed" in deciding_parts(config.model, Recipe(), decoding)) == depends
+        assert ("seed" in deciding_parts(config.model, TrainConfig(), decoding)) == depends
         ids = {RunKey.of(replace(config, seed=seed)).run_id for seed in (1, 2)}
         assert (len(ids) == 2) == depends
 

@@ -313,7 +313,7 @@ def test_every_reading_ends_within_its_budget(
     engine = EchoEngine(reply=REPLIES[reply], tokenizer=chat_tokenizer(kind))
     system = prompted(engine, reading=reading, snippet_length=6)
     entry = system.config.reading_class.entry_for(engine)
-    prompt = system.builder.prompt_of(example)
+    prompt = system.builder.choose_prompt(example)
     counts = []
     for name in ("user", entry):
         counts.append(engine.count(prompt.messages("", query, 50, name)))

@@ -78,7 +78,7 @@ def test_snippets_know_their_document() -> None:
 )
 def test_vectors_of_a_group(multi_document: bool, settings: dict[str, int], vectors: int) -> None:
     """A group has max(1, ⌊extractive_length / number of groups⌋) vectors unless it is said otherwise."""
-    assert CAConfig(**settings).vectors_of_a_group(multi_document) == vectors  # type: ignore[arg-type]
+    assert CAConfig(**settings).count_group_vectors(multi_document) == vectors  # type: ignore[arg-type]
 
 
 def test_labels_of_a_training_row() -> None:
@@ -87,8 +87,8 @@ def test_labels_of_a_training_row() -> None:
     whole = EAReader(EAConfig(snippet_length=4, extractive_length=8))
     segments.tokenizer = whole.tokenizer = SimpleNamespace(eos_token_id=0)
     row = {"units": [[1, 2, 3], [2, 3, 9, 4]], "labels": [1, 2, 3, 4, 0], "query_length": 0}
-    assert np.allclose(segments.labels_of(row), [[1.0, 0.4], [0.0, 0.0]])
-    assert np.allclose(whole.labels_of(row), [[2 * 2 / (2 + 3), 2 * 1 / (3 + 3)]])
+    assert np.allclose(segments.label_row(row), [[1.0, 0.4], [0.0, 0.0]])
+    assert np.allclose(whole.label_row(row), [[2 * 2 / (2 + 3), 2 * 1 / (3 + 3)]])
 
 
 def test_labels_are_made_again_only_when_they_would_change(stages: ArtifactCache) -> None:
@@ -108,7 +108,7 @@ def test_a_batch_brings_its_labels_along(stages: ArtifactCache) -> None:
     reader = system.reader
     rows = [reader.row(example(number, sentences)) for number, sentences in ((1, 6), (2, 2))]
     for row in rows:
-        row["proxy_labels"] = reader.labels_of(row)
+        row["proxy_labels"] = reader.label_row(row)
     batch = reader.collator()(rows)
     segments = -(-batch["labels"].shape[1] // 5)
     assert batch["proxy_labels"].shape == (2, segments, batch["input_ids"].shape[1])

@@ -19,7 +19,7 @@ from support.toys import example
 from transformers import GPT2Config, GPT2LMHeadModel
 from transformers.utils import is_protobuf_available
 
-from longsumbench.core import Decoding, Recipe, deciding_parts
+from longsumbench.core import Decoding, TrainConfig, deciding_parts
 from longsumbench.errors import DataError, EnvironmentProblem, SuiteError, UsageError
 from longsumbench.modeling import checkpoints
 from longsumbench.models.seq2seq.config import Seq2SeqConfig
@@ -328,6 +328,6 @@ def test_positions_that_pegasus_computes_may_be_missing(tmp_path: Path) -> None:
 def test_a_checkpoint_as_it_is_needs_no_seed(bart: Path) -> None:
     """Another seed or recipe is the same run, as long as nothing is trained or sampled."""
     system = Seq2Seq(Seq2SeqConfig(checkpoint=str(bart)))
-    assert deciding_parts(system.config, Recipe(max_steps=0), Decoding()) == {"decode"}
-    trained = deciding_parts(system.config, Recipe(max_steps=1), Decoding())
+    assert deciding_parts(system.config, TrainConfig(max_steps=0), Decoding()) == {"decode"}
+    trained = deciding_parts(system.config, TrainConfig(max_steps=1), Decoding())
     assert trained == {"decode", "seed", "train"}

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given, strategies as st
 
 from longsumbench.core import Document, Example, Section
-from longsumbench.corpora.reading.fields import BadRow
+from longsumbench.corpora.loading.fields import BadRow
 from longsumbench_reproduction.corpora.clones import PAGE_RULES, PageRule
 from longsumbench_reproduction.corpora.search2wiki import MOST_RESULTS, RULES, search2wiki_example
 

@@ -8,9 +8,9 @@ from support.json_files import write_rows
 
 from longsumbench.cache.artifacts import ArtifactCache
 from longsumbench.core import DatasetSettings, Document, Example, Section
-from longsumbench.corpora.reading.load import Texts, load_texts
+from longsumbench.corpora.loading.load import Texts, load_texts
 from longsumbench.errors import UsageError
-from longsumbench_reproduction.corpora.clones import clones_of
+from longsumbench_reproduction.corpora.clones import find_clones
 from longsumbench_reproduction.corpora.wikisum import wikisum_example
 
 SUMMARY = "Sheep are kept for wool and they sleep."  # 7 bigrams
@@ -93,14 +93,14 @@ def test_clones_by_hand() -> None:
         "e f a b c d": False,
         "b a": False,
     }
-    assert clones_of(summary, [(text,) for text in cases]) == list(cases.values())
+    assert find_clones(summary, [(text,) for text in cases]) == list(cases.values())
     repeated = ("a b a b a b",)  # a b three times, b a twice
-    assert clones_of(repeated, [("a b a",), ("a b a b a",), ("b a b a b a b",)]) == [
+    assert find_clones(repeated, [("a b a",), ("a b a b a",), ("b a b a b a b",)]) == [
         False,
         False,
         True,
     ]
-    assert clones_of(("word",), [("word",), ("word word",)]) == [False, False]
+    assert find_clones(("word",), [("word",), ("word word",)]) == [False, False]
 
 
 def test_the_record_counts_clones(tmp_path: Path, stages: ArtifactCache) -> None:

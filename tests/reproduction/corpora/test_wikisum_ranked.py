@@ -14,7 +14,7 @@ import torch
 
 from longsumbench.cache.artifacts import ArtifactCache
 from longsumbench.core import DatasetSettings, Document, Example, Section
-from longsumbench.corpora.reading.load import Texts, load_texts
+from longsumbench.corpora.loading.load import Texts, load_texts
 from longsumbench.errors import DataError, UsageError
 
 PARAGRAPHS = ["The sheep eat grass. They sleep.", "A dog barks."]

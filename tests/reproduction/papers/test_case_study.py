@@ -10,7 +10,7 @@ from longsumbench.errors import UsageError
 from longsumbench.runs.plan import plan_dataset
 from longsumbench.runs.record import RunRecord
 from longsumbench_reproduction.papers.case_study import case_study_page
-from longsumbench_reproduction.papers.page import Job
+from longsumbench_reproduction.papers.page_model import Job
 
 FILLED = ["Nothing of it here."] * 3
 NEAR = [*FILLED, "Ash birch cedar.", "Elm fir oak.", *FILLED]

@@ -10,8 +10,8 @@ from support.run_records import record
 
 from longsumbench.leaderboards.seed_groups import PairDifference, compare_examples
 from longsumbench.metrics.statistics import MeanOverSeeds, holm, paired_effect
-from longsumbench_reproduction.papers.claims import Claim, Part, judge_claims
-from longsumbench_reproduction.papers.page import (
+from longsumbench_reproduction.papers.claims import Claim, Part, evaluate_claims
+from longsumbench_reproduction.papers.page_model import (
     ALIKE_ROWS,
     NOT_TESTED,
     ONE_SEED,
@@ -59,7 +59,7 @@ def test_a_significant_difference_is_reproduced_or_reversed() -> None:
         untested,
         ordered((1.0, 0.04), reason="with care"),
     ]
-    verdicts = judge_claims(claims)
+    verdicts = evaluate_claims(claims)
     outcomes = [verdict.outcome for verdict in verdicts]
     assert outcomes == [REPRODUCED, REVERSED, NOT_TESTED, REPRODUCED]
     p_values = [verdict.p for verdict in verdicts if verdict.p is not None]
@@ -82,7 +82,7 @@ def test_a_claim_of_several_parts_by_hand(
     parts: list[tuple[float, float]], outcome: str, p: float, decides: str
 ) -> None:
     """It is reproduced if all parts are, by the largest p-value; one reversed part, corrected for all, refutes it."""
-    (verdict,) = judge_claims([ordered(*parts)])
+    (verdict,) = evaluate_claims([ordered(*parts)])
     assert (verdict.outcome, verdict.p, verdict.claim) == (outcome, pytest.approx(p), decides)
     assert [part.difference for part in verdict.parts] == [
         mean for mean, _ in parts if len(parts) > 1
@@ -102,7 +102,7 @@ def test_datasets_and_measures_of_parts_are_named() -> None:
         part_of(effect, dataset="d"),
         part_of(effect, dataset="e")._replace(measure="rouge1 - rouge2"),
     ]
-    (verdict,) = judge_claims([Claim(paper, "probe", ("d", "e"), parts, runs=RUNS)])
+    (verdict,) = evaluate_claims([Claim(paper, "probe", ("d", "e"), parts, runs=RUNS)])
     assert [part.claim for part in verdict.parts] == [
         "a > b on d in R-1",
         "a > b on e in R-1 minus R-2",
@@ -123,14 +123,14 @@ def test_equal_rows_are_rarely_called_different() -> None:
             shifted = scores + np.array(shifts)[:, None, None]
             effects = [paired_effect(higher - lower) for lower, higher in pairwise(shifted)]
             claim = Claim(PAPER, "probe", ("d",), list(map(part_of, effects)))
-            wrong[place] += judge_claims([claim])[0].outcome != UNDECIDED
+            wrong[place] += evaluate_claims([claim])[0].outcome != UNDECIDED
     assert max(wrong) / simulations < 0.05 + 2 * (0.05 * 0.95 / simulations) ** 0.5
 
 
 def test_an_obstacle_is_no_test() -> None:
     """A claim with an obstacle shows its difference without interval and p, and does not cost the others power."""
     claims = [ordered((1.0, 0.03)), *[ordered((5.0, 0.001))._replace(obstacle=ONE_SEED)] * 9]
-    first, second, *_ = judge_claims(claims)
+    first, second, *_ = evaluate_claims(claims)
     assert (first.outcome, first.p) == (REPRODUCED, pytest.approx(0.03))
     assert (second.outcome, second.difference) == (ONE_SEED, 5.0)
     assert second.low is second.high is second.p is None
@@ -148,7 +148,7 @@ def test_an_obstacle_is_no_test() -> None:
 def test_alike_by_hand(mean: float, error: float, outcome: str) -> None:
     """With a margin of 1: a 90 % interval inside it is alike, one outside is not, and one across it is undecided."""
     part = part_of(MeanOverSeeds(mean, error, 60.0), "a ~ b")
-    (verdict,) = judge_claims([Claim(PAIR, "probe", ("d",), [part], 1.0, runs=RUNS)])
+    (verdict,) = evaluate_claims([Claim(PAIR, "probe", ("d",), [part], 1.0, runs=RUNS)])
     half = error * float(scipy.stats.t.isf(0.05, 60))
     assert (verdict.outcome, verdict.reason) == (outcome, "9 examples, 3 seeds; margin 1")
     assert (verdict.low, verdict.high) == (pytest.approx(mean - half), pytest.approx(mean + half))
@@ -164,7 +164,7 @@ def test_several_rows_are_alike_if_all_pairs_are() -> None:
     for name, several in means.items():
         effects = [MeanOverSeeds(mean, 0.1, 60.0) for mean in several]
         parts = [part_of(effect, pair) for effect, pair in zip(effects, THREE.pairs, strict=True)]
-        (verdict,) = judge_claims([Claim(THREE, "probe", ("d",), parts, 1.0, runs=RUNS)])
+        (verdict,) = evaluate_claims([Claim(THREE, "probe", ("d",), parts, 1.0, runs=RUNS)])
         outcomes[name] = (verdict.outcome, verdict.difference, verdict.claim.partition(" (")[0])
     assert outcomes == {
         "all": (ALIKE_ROWS, 0.2, "b ~ c"),

@@ -14,10 +14,10 @@ from longsumbench.core import DatasetSettings, FitReport, Truncation
 from longsumbench.metrics.output_facts import OutputFacts
 from longsumbench.runs.results import Results
 from longsumbench_reproduction.papers.conditions import describe_conditions, describe_unread
-from longsumbench_reproduction.papers.page import Job
+from longsumbench_reproduction.papers.page_model import Job
 from longsumbench_reproduction.papers.paper_tables import PAPER, PaperRow, PaperTable
-from longsumbench_reproduction.papers.points import plan_paper_table
-from longsumbench_reproduction.papers.printed import read_row_means
+from longsumbench_reproduction.papers.published_rows import read_row_means
+from longsumbench_reproduction.papers.run_planning import plan_paper_table
 
 SEAL = PaperTable(
     kind="scores",

@@ -7,12 +7,12 @@ from pathlib import Path
 import pytest
 from support.reproduction.paper_jobs import finished_run, paper_job
 
-from longsumbench.leaderboards.seed_groups import NOT_LEARNED, Learned, ScoresOfRuns, SeedGroup
+from longsumbench.leaderboards.seed_groups import NOT_LEARNED, Learned, ResultRow, ScoresOfRuns
 from longsumbench.runs.record import RunRecord
 from longsumbench.runs.results import Results
-from longsumbench_reproduction.papers import printed
+from longsumbench_reproduction.papers import published_rows
 from longsumbench_reproduction.papers.curves import curves_page, paper_series
-from longsumbench_reproduction.papers.page import Job
+from longsumbench_reproduction.papers.page_model import Job
 from longsumbench_reproduction.papers.paper_tables import PaperClaim, PaperRow, PaperTable
 
 PNG = b"\x89PNG\r\n\x1a\n"
@@ -71,7 +71,7 @@ def test_a_column_for_each_panel_of_the_paper(tmp_path: Path) -> None:
     """A series is a line of the paper, at the logarithm of its place; there is one PNG."""
     job = figure(tmp_path)
     assert curves_page(job).pictures["seal-figure4-curves.png"].startswith(PNG)
-    drawn = paper_series(job, printed.read_row_means(job), ["rouge1", "fact_recall"])
+    drawn = paper_series(job, published_rows.read_row_means(job), ["rouge1", "fact_recall"])
     assert drawn.title == "Figure 4 of SEAL, at scale=probe"
     assert [row.measured for row in drawn.rows] == ["R-1 F1", "facts stated right, %"]
     trunc, ea = drawn.rows[0].panels
@@ -99,14 +99,14 @@ def test_points_that_did_not_learn_are_hollow(
 ) -> None:
     """A note says so, and the CSV has the word and the lift."""
 
-    def judge(rows: Sequence[SeedGroup], scores: ScoresOfRuns) -> dict[str, Learned]:
+    def judge(rows: Sequence[ResultRow], scores: ScoresOfRuns) -> dict[str, Learned]:
         return {row.key: Learned(NOT_LEARNED, "3 %", 4.2, 3.4) for row in rows}
 
     job = figure(tmp_path)
     over = "Bands and whiskers: 95 % intervals over examples."
-    assert paper_series(job, printed.read_row_means(job), ["rouge1"]).notes == [over]
-    monkeypatch.setattr("longsumbench_reproduction.papers.printed.judge_learning", judge)
-    drawn = paper_series(job, printed.read_row_means(job), ["rouge1"])
+    assert paper_series(job, published_rows.read_row_means(job), ["rouge1"]).notes == [over]
+    monkeypatch.setattr("longsumbench_reproduction.papers.published_rows.gate_rows", judge)
+    drawn = paper_series(job, published_rows.read_row_means(job), ["rouge1"])
     assert drawn.notes == [f"{over} Hollow points: systems that did not learn."]
     assert drawn.rows[0].panels[0].series[0].hollow == {5, 6}
     lifts = curves_page(job).numbers.query("measure == 'lift'")

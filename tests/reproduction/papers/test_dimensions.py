@@ -8,9 +8,9 @@ from support.paths import SHARED
 from support.requirements import SHARED_FOLDER
 
 from longsumbench.runs.results import Results
-from longsumbench_reproduction.papers.page import Job
+from longsumbench_reproduction.papers.page_model import Job
 from longsumbench_reproduction.papers.paper_tables import PaperRow
-from longsumbench_reproduction.papers.points import plan_paper_table
+from longsumbench_reproduction.papers.run_planning import plan_paper_table
 from longsumbench_reproduction.papers.scores import PRINTED_DIMENSIONS, dimensions_page
 
 TEXT = SHARED / "papers" / "seal.txt"

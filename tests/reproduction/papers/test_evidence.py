@@ -12,13 +12,19 @@ from support.toys import TINY_FOR_ALL, write_jsonl
 
 from longsumbench.core import Evidence, Summary
 from longsumbench.errors import DataError, UsageError
-from longsumbench.leaderboards.seed_groups import NOT_LEARNED, Learned, ScoresOfRuns, SeedGroup
+from longsumbench.leaderboards.seed_groups import NOT_LEARNED, Learned, ResultRow, ScoresOfRuns
 from longsumbench.runs.evidence import write_evidence
 from longsumbench.runs.predictions import write_summaries
 from longsumbench.runs.record import RunRecord
 from longsumbench.views.evidence.array_views import Selections, Weights
 from longsumbench_reproduction.papers.evidence import evidence_page, measure_examples, measure_view
-from longsumbench_reproduction.papers.page import NOT_TESTED, ONE_SEED, REPRODUCED, TWO_SEEDS, Job
+from longsumbench_reproduction.papers.page_model import (
+    NOT_TESTED,
+    ONE_SEED,
+    REPRODUCED,
+    TWO_SEEDS,
+    Job,
+)
 from longsumbench_reproduction.papers.paper_tables import PaperClaim
 
 Write = Callable[..., RunRecord]
@@ -177,10 +183,10 @@ def test_a_system_that_did_not_learn_shows_nothing(
 ) -> None:
     """Its weights are no evidence for the claim."""
 
-    def judged(rows: Sequence[SeedGroup], scores: ScoresOfRuns) -> dict[str, Learned]:
+    def judged(rows: Sequence[ResultRow], scores: ScoresOfRuns) -> dict[str, Learned]:
         return {row.key: Learned(NOT_LEARNED, "3 %") for row in rows}
 
-    monkeypatch.setattr("longsumbench_reproduction.papers.printed.judge_learning", judged)
+    monkeypatch.setattr("longsumbench_reproduction.papers.published_rows.gate_rows", judged)
     (verdict,) = evidence_page(job_of(tmp_path, PageSum=finished(mixed=True))).verdicts
     assert (verdict.outcome, verdict.reason) == (NOT_LEARNED, "12 examples; PageSum: 3 %")
 

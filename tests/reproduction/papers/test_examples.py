@@ -14,7 +14,7 @@ from longsumbench.core import Summary
 from longsumbench.runs.record import RunRecord
 from longsumbench.views.tables import markdown
 from longsumbench_reproduction.papers.output_examples import examples_page
-from longsumbench_reproduction.papers.page import Job
+from longsumbench_reproduction.papers.page_model import Job
 
 Write = Callable[..., RunRecord]
 

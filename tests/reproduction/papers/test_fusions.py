@@ -7,7 +7,12 @@ from support.reproduction.paper_jobs import analysis_job, write_texts
 
 from longsumbench.core import DatasetSettings
 from longsumbench_reproduction.papers.distances import fusions_page
-from longsumbench_reproduction.papers.page import NOT_TESTED, REPRODUCED, REVERSED, Verdict
+from longsumbench_reproduction.papers.page_model import (
+    NOT_TESTED,
+    REPRODUCED,
+    REVERSED,
+    ClaimOutcome,
+)
 from longsumbench_reproduction.papers.paper_tables import PaperClaim
 
 CLAIM = PaperClaim(orders=("near > random pairs",), on="% of the pairs")
@@ -27,7 +32,7 @@ def texts(folder: Path, *seconds: int) -> DatasetSettings:
     return write_texts(folder, {"test": rows})
 
 
-def judge(**datasets: DatasetSettings) -> Verdict:
+def judge(**datasets: DatasetSettings) -> ClaimOutcome:
     (verdict,) = fusions_page(
         analysis_job("pagesum-figure4", datasets, OPTIONS, claims=[CLAIM])
     ).verdicts

@@ -10,17 +10,21 @@ from support.paper_tables import offer, toy_paper_table
 from longsumbench.errors import DataError
 from longsumbench.leaderboards.seed_groups import NOT_LEARNED
 from longsumbench.runs.results import Results
-from longsumbench_reproduction.papers.page import (
+from longsumbench_reproduction.papers.page_files import (
+    claims_table,
+    summarize_outcomes,
+    write_index,
+)
+from longsumbench_reproduction.papers.page_model import (
     ALIKE_ROWS,
     NOT_TESTED,
     OUTCOMES,
     REPRODUCED,
     UNDECIDED,
-    MadePage,
-    Verdict,
+    ClaimOutcome,
+    PaperPageFile,
     describe_tested,
 )
-from longsumbench_reproduction.papers.write import claims_table, summarize_outcomes, write_index
 
 
 @pytest.fixture(autouse=True)
@@ -35,12 +39,12 @@ def two_tables(monkeypatch: pytest.MonkeyPatch) -> None:
 def write_json(folder: Path, name: str, *outcomes: str) -> None:
     """Write NAME.json with a claim of each outcome."""
     claims = tuple(
-        Verdict("a > b", "rouge1", outcome, ("Toys",), seeds=3, says=f"<{outcome}>")
+        ClaimOutcome("a > b", "rouge1", outcome, ("Toys",), seeds=3, says=f"<{outcome}>")
         for outcome in outcomes
     )
     (folder / "papers").mkdir(exist_ok=True)
     (folder / "papers" / f"{name}.json").write_bytes(
-        msgspec.json.encode(MadePage(name, "probe", claims=claims))
+        msgspec.json.encode(PaperPageFile(name, "probe", claims=claims))
     )
 
 
@@ -79,7 +83,7 @@ def test_the_column_has_the_texts_that_were_used(scale: str, outcome: str, text:
         "arXiv": {"paper": "dataset=arxiv", "probe": "dataset=probe dataset.document_length=128"},
         "PubMed": {"paper": "dataset=pubmed", "probe": "dataset=aclsum"},
     }
-    claim = Verdict("a > b", "rouge1, rouge1 - rouge2", outcome, ("arXiv", "PubMed"))
+    claim = ClaimOutcome("a > b", "rouge1, rouge1 - rouge2", outcome, ("arXiv", "PubMed"))
     assert describe_tested(toy_paper_table(datasets=datasets), scale, claim) == text
 
 

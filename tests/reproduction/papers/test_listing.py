@@ -7,8 +7,7 @@ from support.paper_tables import offer, toy_paper_table
 
 from longsumbench.files import write_atomically
 from longsumbench.runs.results import Results
-from longsumbench_reproduction.papers import make
-from longsumbench_reproduction.papers.make import render_paper_tables
+from longsumbench_reproduction.papers.command import render_paper_tables
 from longsumbench_reproduction.papers.paper_tables import read_paper_tables
 
 DONE = '{"name": "toy-table1", "scale": "probe", "runs": {"a": 60, "b": 90}, "missing": %s, "claims": %s}'
@@ -38,7 +37,7 @@ def test_a_line_for_each_paper_table(tmp_path: Path, monkeypatch: pytest.MonkeyP
         "            scale=probe|paper",
     ]
     (tmp_path / "papers").rename(tmp_path / "elsewhere")
-    monkeypatch.setattr(make, "_REFERENCE", tmp_path / "reference")
+    monkeypatch.setattr(command, "_REFERENCE", tmp_path / "reference")
     write_atomically(tmp_path / "reference" / "papers" / "toy-table1.json", DONE % ("[]", "[]"))
     assert list_lines(tmp_path)[1].endswith("30 printed numbers; published: probe, 2 runs, 2.5 min")
 

@@ -19,14 +19,14 @@ from longsumbench.leaderboards.seed_groups import (
     STILL_LEARNING,
     UNKNOWN,
     Learned,
+    ResultRow,
     ScoresOfRuns,
-    SeedGroup,
 )
 from longsumbench.metrics.aggregate import write_scores
 from longsumbench.runs.record import RunRecord
 from longsumbench.runs.results import Results
 from longsumbench_reproduction.papers.claims import long_table
-from longsumbench_reproduction.papers.page import (
+from longsumbench_reproduction.papers.page_model import (
     ALIKE_ROWS,
     NOT_TESTED,
     ONE_SEED,
@@ -35,10 +35,10 @@ from longsumbench_reproduction.papers.page import (
     UNDECIDED,
     UNDECIDED_LEARNING,
     UNLIKE_ROWS,
-    Verdict,
+    ClaimOutcome,
 )
 from longsumbench_reproduction.papers.paper_tables import PaperClaim, PaperRow, PaperTable
-from longsumbench_reproduction.papers.printed import decide_claims, read_row_means
+from longsumbench_reproduction.papers.published_rows import decide_claims, read_row_means
 
 EXAMPLES = 40
 DRAW = np.random.default_rng(1)
@@ -49,7 +49,7 @@ def values(better: float) -> list[float]:
     return [float(value) for value in HARD + better + DRAW.normal(0, 0.02, EXAMPLES)]
 
 
-def runs_of(
+def collect_runs(
     folder: Path,
     model: str,
     better: float = 0.0,
@@ -71,7 +71,7 @@ def table(*claims: str, **changes: Any) -> PaperTable:
 
 def decide(
     folder: Path, paper_table: PaperTable, runs: Mapping[str, Sequence[RunRecord | None]]
-) -> tuple[Verdict, ...]:
+) -> tuple[ClaimOutcome, ...]:
     job = paper_job(paper_table, folder, runs)
     return decide_claims(job, read_row_means(job))
 
@@ -79,21 +79,21 @@ def decide(
 def judge(monkeypatch: pytest.MonkeyPatch, **words: str) -> None:
     """Let the gate say these words about models; all others learned."""
 
-    def judged(rows: Sequence[SeedGroup], scores: ScoresOfRuns) -> dict[str, Learned]:
+    def judged(rows: Sequence[ResultRow], scores: ScoresOfRuns) -> dict[str, Learned]:
         found = {row.key: words.get(row.first.key.model, LEARNED) for row in rows}
         return {
             key: Learned(word, "" if word == LEARNED else f"it is {word}", 40.0, 8.0)
             for key, word in found.items()
         }
 
-    monkeypatch.setattr("longsumbench_reproduction.papers.printed.judge_learning", judged)
+    monkeypatch.setattr("longsumbench_reproduction.papers.published_rows.gate_rows", judged)
 
 
 def test_planted_facts_are_shown_without_a_test(tmp_path: Path) -> None:
     """A claim has one test, on the measure of its scale; the difference in facts is a number next to it."""
     facts = {"ea": [1.0] * 39 + [0.5], "ca": [0.0] * 39 + [0.5]}
     runs = {
-        label: runs_of(tmp_path, model, facts=facts[model])
+        label: collect_runs(tmp_path, model, facts=facts[model])
         for label, model in (("a", "ea"), ("b", "ca"))
     }
     claim = PaperClaim(orders=("a > b",), on={"paper": "fact_recall", "probe": "rouge1"})
@@ -123,7 +123,7 @@ def test_nothing_is_concluded_from_systems_that_did_not_learn(
 ) -> None:
     """The worst word of the rows decides, whatever their difference is; the verdict names the rows and why."""
     judge(monkeypatch, **words)
-    runs = {"a": runs_of(tmp_path, "ea", 0.1), "b": runs_of(tmp_path, "ca")}
+    runs = {"a": collect_runs(tmp_path, "ea", 0.1), "b": collect_runs(tmp_path, "ca")}
     (verdict,) = decide(tmp_path, table("a > b"), runs)
     assert (verdict.outcome, verdict.reason) == (outcome, f"40 examples, 3 seeds{reason}")
     assert (verdict.p is None) == (outcome != REPRODUCED)
@@ -135,7 +135,7 @@ def test_the_gate_reads_the_outputs(tmp_path: Path) -> None:
     results, runs = Results(tmp_path), dict[str, list[RunRecord]]()
     for label, model, gain in (("a", "ea", 0.2), ("b", "ca", 0.0), ("random", "random", 0.1)):
         fit, floor = FitReport() if label == model else TRAINED, {"rouge2": 40 - 100 * gain}
-        runs[label] = runs_of(tmp_path, model, ranked_by="rougeLsum", floor=floor, fit=fit)
+        runs[label] = collect_runs(tmp_path, model, ranked_by="rougeLsum", floor=floor, fit=fit)
         for run in runs[label]:
             run.write(results.run_folder(run))
             path = results.run_folder(run) / "scores.csv"
@@ -164,8 +164,8 @@ def test_too_few_seeds_decide_nothing(
     """One or two common seeds are named; systems without seeds are tested over examples, and need none."""
     models = ("leadea", "leadca") if first == [None] else ("ea", "ca")
     runs = {
-        "a": runs_of(tmp_path, models[0], 0.1, first),
-        "b": runs_of(tmp_path, models[1], 0.0, second),
+        "a": collect_runs(tmp_path, models[0], 0.1, first),
+        "b": collect_runs(tmp_path, models[1], 0.0, second),
     }
     (verdict,) = decide(tmp_path, table("a > b"), runs)
     reason = ", ".join(filter(None, ["40 examples", tested]))
@@ -247,7 +247,7 @@ def test_a_claim_has_one_test_with_all_its_rows(tmp_path: Path) -> None:
 
 def test_the_gain_in_one_measure_is_compared_with_that_in_another(tmp_path: Path) -> None:
     """On "rouge1 - rouge2" an equal gain in both is undecided, and a larger one in ROUGE-1 reproduced."""
-    runs = {"a": runs_of(tmp_path, "ea", 0.1), "b": runs_of(tmp_path, "ca")}
+    runs = {"a": collect_runs(tmp_path, "ea", 0.1), "b": collect_runs(tmp_path, "ca")}
     claims = (PaperClaim(orders=("a > b",), on="rouge1 - rouge2"),)
     (verdict,) = decide(tmp_path, table(claims=claims), runs)
     assert (verdict.outcome, verdict.difference) == (UNDECIDED, pytest.approx(0))
@@ -277,8 +277,8 @@ def test_an_untested_claim_says_why(tmp_path: Path) -> None:
 
 def test_missing_runs_are_named(tmp_path: Path) -> None:
     """An ordering is tested when all runs of both rows are finished; until then the verdict says what is missing."""
-    runs: dict[str, Sequence[RunRecord | None]] = {"b": runs_of(tmp_path, "ca")}
-    runs["a"] = [*runs_of(tmp_path, "ea", seeds=[1]), None, None]
+    runs: dict[str, Sequence[RunRecord | None]] = {"b": collect_runs(tmp_path, "ca")}
+    runs["a"] = [*collect_runs(tmp_path, "ea", seeds=[1]), None, None]
     verdicts = decide(tmp_path, table("a > b", "b > c"), runs)
     assert [(verdict.outcome, verdict.reason) for verdict in verdicts] == [
         (NOT_TESTED, "runs of a missing: 2 of 3"),
@@ -307,9 +307,9 @@ def test_runs_on_other_texts_are_not_compared(tmp_path: Path) -> None:
     """Rows whose texts differ, or without scores of each example, are not tested, and the verdict says why."""
     limited = {"dataset": {"name": "arxiv", "path": None, "limit": 10}}
     runs = {
-        "a": runs_of(tmp_path, "ea", 0.1),
-        "b": runs_of(tmp_path, "ca", fingerprint="f2", config=limited),
-        "c": runs_of(tmp_path, "trunc"),
+        "a": collect_runs(tmp_path, "ea", 0.1),
+        "b": collect_runs(tmp_path, "ca", fingerprint="f2", config=limited),
+        "c": collect_runs(tmp_path, "trunc"),
     }
     (Results(tmp_path).run_folder(runs["c"][0]) / "scores.csv").unlink()
     other_texts, no_scores = decide(tmp_path, table("a > b", "a > c"), runs)

@@ -9,9 +9,9 @@ from support.paths import ROOT
 
 from longsumbench.leaderboards.seed_groups import NOT_LEARNED
 from longsumbench.runs.results import Results
-from longsumbench_reproduction.papers.page import REPRODUCED, MadePage, Verdict
+from longsumbench_reproduction.papers.page_files import claims_table
+from longsumbench_reproduction.papers.page_model import REPRODUCED, ClaimOutcome, PaperPageFile
 from longsumbench_reproduction.papers.paper_tables import read_paper_tables
-from longsumbench_reproduction.papers.write import claims_table
 
 TEXT = (ROOT / "docs/papers.md").read_text()
 
@@ -25,9 +25,9 @@ def test_the_page_is_current() -> None:
 def test_claims_and_what_was_run_here(tmp_path: Path) -> None:
     """Each claim is counted, with its place, outcome and seeds; each table has its runs and time."""
     results = Results(tmp_path)
-    claim = Verdict("a > b", "rouge1", REPRODUCED, ("arXiv",), seeds=5, says="A is _better_")
+    claim = ClaimOutcome("a > b", "rouge1", REPRODUCED, ("arXiv",), seeds=5, says="A is _better_")
     claims = (claim, structs.replace(claim, outcome=NOT_LEARNED, source="§5", learned=NOT_LEARNED))
-    made = MadePage("seal-table2", "probe", (), {"one": 60, "two": 540}, (), claims)
+    made = PaperPageFile("seal-table2", "probe", (), {"one": 60, "two": 540}, (), claims)
     (tmp_path / "papers").mkdir()
     (tmp_path / "papers/seal-table2.json").write_bytes(msgspec.json.encode(made))
     page = papers_page(TEXT, results)

@@ -29,7 +29,7 @@ from longsumbench_reproduction.papers.paper_tables import (
     read_paper_tables,
     split_pair,
 )
-from longsumbench_reproduction.papers.points import plan_paper_table
+from longsumbench_reproduction.papers.run_planning import plan_paper_table
 
 PAPER_TABLES = read_paper_tables()
 NAMES = list(PAPER_TABLES)

@@ -9,7 +9,7 @@ from support.reproduction.paper_jobs import finished_run, row_job
 
 from longsumbench.runs.record import RunRecord
 from longsumbench.runs.results import Results
-from longsumbench_reproduction.papers.page import NOT_TESTED, REPRODUCED, Job
+from longsumbench_reproduction.papers.page_model import NOT_TESTED, REPRODUCED, Job
 from longsumbench_reproduction.papers.paper_tables import PaperClaim
 from longsumbench_reproduction.papers.questions import questions_page
 

@@ -11,7 +11,7 @@ from support.reproduction.paper_jobs import analysis_job, write_texts
 from longsumbench.core import DatasetSettings
 from longsumbench.errors import UsageError
 from longsumbench_reproduction.analysis.rank_recall import KEPT, RankRecall
-from longsumbench_reproduction.papers.page import NOT_TESTED, ONE_SEED, REPRODUCED, Page
+from longsumbench_reproduction.papers.page_model import NOT_TESTED, ONE_SEED, REPRODUCED, Page
 from longsumbench_reproduction.papers.paper_tables import PaperClaim
 from longsumbench_reproduction.papers.rank_recall import rank_recall_page
 

@@ -8,10 +8,10 @@ import pytest
 from support.reproduction.paper_jobs import finished_run, paper_job
 
 from longsumbench.core import DatasetSettings
-from longsumbench.leaderboards.seed_groups import NOT_LEARNED, Learned, ScoresOfRuns, SeedGroup
+from longsumbench.leaderboards.seed_groups import NOT_LEARNED, Learned, ResultRow, ScoresOfRuns
 from longsumbench.runs.results import Results
 from longsumbench.views.tables import Block
-from longsumbench_reproduction.papers.page import Page
+from longsumbench_reproduction.papers.page_model import Page
 from longsumbench_reproduction.papers.paper_tables import (
     PaperClaim,
     PaperRow,
@@ -121,10 +121,10 @@ def test_rows_that_did_not_learn_are_marked(
 ) -> None:
     """The row has the word of the gate, the floor and the lift; a row without a run has none."""
 
-    def judged(rows: Sequence[SeedGroup], scores: ScoresOfRuns) -> dict[str, Learned]:
+    def judged(rows: Sequence[ResultRow], scores: ScoresOfRuns) -> dict[str, Learned]:
         return {row.key: Learned(NOT_LEARNED, "2 %", 41.23, -1.7) for row in rows}
 
-    monkeypatch.setattr("longsumbench_reproduction.papers.printed.judge_learning", judged)
+    monkeypatch.setattr("longsumbench_reproduction.papers.published_rows.gate_rows", judged)
     (block, *_) = page(tmp_path, seal()).blocks
     names = ("learned", "floor", "lift, %")
     assert [row_of(block, "SEAL")[name] for name in names] == [NOT_LEARNED, "41.2", "-2"]
@@ -135,12 +135,12 @@ def test_the_gate_judges_f1(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> 
     """In a table of precision the gate sees the scores of the run, not precision in the place of F1."""
     seen = []
 
-    def judged(rows: Sequence[SeedGroup], scores: ScoresOfRuns) -> dict[str, Learned]:
+    def judged(rows: Sequence[ResultRow], scores: ScoresOfRuns) -> dict[str, Learned]:
         (row,) = rows
         seen.append((row.first.evaluation.scores["rouge1"].f, scores[row.key]["rouge1_f"].mean()))
         return {row.key: Learned()}
 
-    monkeypatch.setattr("longsumbench_reproduction.papers.printed.judge_learning", judged)
+    monkeypatch.setattr("longsumbench_reproduction.papers.published_rows.gate_rows", judged)
     page(tmp_path, seal(part="p"))
     assert seen == [(pytest.approx(40), pytest.approx(0.4))]
 

@@ -10,7 +10,7 @@ from transformers import BertModel
 from longsumbench.core import DatasetSettings
 from longsumbench.errors import UsageError
 from longsumbench_reproduction.papers.distances import similarity_page
-from longsumbench_reproduction.papers.page import NOT_TESTED, REPRODUCED, REVERSED
+from longsumbench_reproduction.papers.page_model import NOT_TESTED, REPRODUCED, REVERSED
 from longsumbench_reproduction.papers.paper_tables import PaperClaim
 
 OPTIONS = {"encoder": None, "sample": None, "device": "cpu"}

@@ -13,10 +13,10 @@ from support.run_records import record
 from longsumbench.cli.main import main
 from longsumbench.core import DatasetSettings, RunConfig, registry
 from longsumbench.metrics.aggregate import aggregate, aggregate_measures, write_scores
-from longsumbench.runs.plan import Point
+from longsumbench.runs.plan import PlannedRun
 from longsumbench.runs.record import RunRecord
 from longsumbench.runs.results import Results
-from longsumbench_reproduction.papers.page import Job, RowRuns
+from longsumbench_reproduction.papers.page_model import Job, RowRuns
 from longsumbench_reproduction.papers.paper_tables import PaperClaim, PaperRow, PaperTable
 
 KINDS = ("rouge1", "rouge2", "rougeL", "rougeLsum")
@@ -62,7 +62,7 @@ def _row_runs(
     config: RunConfig,
 ) -> tuple[RowRuns, ...]:
     """Return each row with its points, one for each of its runs."""
-    point = Point(config, name="a point")
+    point = PlannedRun(config, name="a point")
     return tuple(
         RowRuns(label, rows[label], dataset, (point,) * len(of_row), tuple(of_row))
         for label, of_row in runs.items()
@@ -85,7 +85,9 @@ def paper_job(
         dataset: the paper's name of the only dataset that is read.
         settings: of that dataset; default: arxiv from the hub.
     """
-    rows = _row_runs(paper_table.rows, dataset, runs, RunConfig(registry.config_of("lead")()))
+    rows = _row_runs(
+        paper_table.rows, dataset, runs, RunConfig(registry.load_config_class("lead")())
+    )
     datasets = {dataset: settings or DatasetSettings("arxiv")}
     return Job(paper_table, "probe", datasets, rows, {}, (), Results(results))
 
@@ -110,7 +112,7 @@ def row_job(
     fields = {"kind": kind, "datasets": {"Toys": {}}, "rows": rows, **changes}
     paper_table = toy_paper_table(**fields)
     options: Mapping[str, Any] = paper_table.options
-    config = RunConfig(registry.config_of("lead")())  # the system is not built
+    config = RunConfig(registry.load_config_class("lead")())  # the system is not built
     config = replace(config, decode=replace(config.decode, reference_evidence=True))
     return Job(
         paper_table,

@@ -18,7 +18,7 @@ from torch import Tensor
 from torch.nn import functional as F
 
 from longsumbench.core import Truncation
-from longsumbench.modeling.collate import row_of_units
+from longsumbench.modeling.collate import make_unit_row
 from longsumbench.modeling.model_builder import ModelBuilder
 from longsumbench.modeling.nn.positions import sinusoid
 from longsumbench.modeling.units import Units
@@ -167,10 +167,10 @@ def test_accumulated_as_one_batch() -> None:
     """Two half batches, given the counts of both, have the losses that add up to the whole batch's."""
     model = network().train()
     collate = SourceCountingCollator(PAD)
-    rows = [row_of_units(source(3 + index), [7] * (2 + 3 * index)) for index in range(4)]
+    rows = [make_unit_row(source(3 + index), [7] * (2 + 3 * index)) for index in range(4)]
     whole = collate(rows)
     assert int(whole["num_source_tokens"]) == 3 + 4 + 5 + 6
-    assert "num_source_tokens" not in collate([row_of_units(source(2))])
+    assert "num_source_tokens" not in collate([make_unit_row(source(2))])
     counts = {"num_source_tokens": whole["num_source_tokens"], "num_items_in_batch": 2 + 5 + 8 + 11}
     halves = sum(model(**{**collate(half), **counts}).loss for half in (rows[:2], rows[2:]))
     torch.testing.assert_close(halves, model(**whole).loss)

@@ -1,0 +1,48 @@
+"""What the papers print: numbers of a row, the other rows of a table, and kinds of ROUGE-L."""
+
+from longsumbench_reproduction.papers.paper_tables import PaperRow, PaperTable
+from longsumbench_reproduction.papers.published_rows import find_printed_row, read_other_rows
+
+SEAL = PaperTable(
+    kind="scores",
+    title="",
+    default="probe",
+    scales={"probe": ""},
+    datasets={"arXiv": {}, "PubMed": {}, "Search2Wiki": {}},
+    rows={name: PaperRow(published={"system": name}) for name in ("Trunc", "CA", "EA", "SEAL")},
+    prints="Table 2",
+    source="zhao2020seal",
+)
+
+
+def pagesum(**rows: PaperRow) -> PaperTable:
+    return PaperTable(
+        "scores", "", "probe", {}, {"arXiv": {}}, rows, prints="Table 2", source="liu2022pagesum"
+    )
+
+
+def test_numbers_of_a_row_are_those_of_the_paper() -> None:
+    """SEAL prints both kinds of ROUGE-L of its system on arXiv, and they have two columns."""
+    row = find_printed_row(SEAL, "SEAL", "arXiv")
+    assert row
+    of_rouge_l = {"R-L sentence": "26.3", "R-L summary": "39.3"}
+    assert row.numbers == {"R-1": "44.3", "R-2": "18.0", **of_rouge_l}
+    assert (row.label, row.source) == ("SEAL", "own")
+
+
+def test_other_rows_name_who_got_the_numbers() -> None:
+    """Quoted numbers, re-run ones and the paper's own are distinguished; those that are contradicted are marked."""
+    rows = read_other_rows(pagesum(PageSum=PaperRow(published={"system": "PageSum"})), ["arXiv"])
+    primera = [row for row in rows if (row.system, row.dataset) == ("PRIMERA", "arXiv")]
+    assert [(row.source, row.numbers["R-1"]) for row in primera] == [
+        ("quoted", "47.60"),
+        ("re-run †", "47.65"),
+    ]
+    assert ("PageSum", "arXiv") not in [(row.system, row.dataset) for row in rows]
+
+
+def test_rows_on_datasets_that_are_not_read_keep_their_label() -> None:
+    """The paper table's rows on other datasets follow as printed, under their labels."""
+    rows = read_other_rows(SEAL, ["arXiv"])
+    assert {row.dataset for row in rows if row.label == "SEAL"} == {"PubMed", "Search2Wiki"}
+    assert "GLC (Xiao & Carenini 2019)" in {row.label for row in rows}
