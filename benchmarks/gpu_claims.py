@@ -61,7 +61,7 @@ def plan_missing(
     for name in tables:
         job = find_finished(plan_paper_table(find_paper_table(name), words, results))
         for point in job.missing:
-            points.setdefault(point.identity, (name, point))
+            points.setdefault(point.settings_hash, (name, point))
     return points
 
 
@@ -86,7 +86,7 @@ def run_tasks(
     engine, sweep = choose_engine(launcher, sweep=True), Sweep.of(results.root, ["gpu_claims"])
     with sweep.locked():
         sweep.begin(["gpu_claims"], engine.launcher)
-        baselines = {point.identity for point in points}
+        baselines = {point.settings_hash for point in points}
         tasks = [
             TimedTask(sweep, place, point, baselines, deadline)
             for place, point in enumerate(points, start=1)

@@ -9,7 +9,11 @@ from support.swept_runs import trained
 from longsumbench.runs.record import RunRecord
 from longsumbench.runs.run_names import describe_run, describe_shared, name_runs
 
-GGUF = {"checkpoint": "/data/ada/m/Coder-0.5B.gguf", "input_length": 1500, "length": 120}
+GGUF: dict[str, Any] = {
+    "checkpoint": "/data/ada/m/Coder-0.5B.gguf",
+    "input_length": 1500,
+    "length": 120,
+}
 
 
 def typed(model: str, name: str | None = None, variant: str = "", **settings: Any) -> RunRecord:

@@ -8,7 +8,7 @@ import pandas as pd
 import pytest
 
 from longsumbench.views.tables import Block
-from longsumbench_reproduction.papers import paper_tables
+from longsumbench_reproduction.papers import command, page_model, paper_tables
 from longsumbench_reproduction.papers.page_model import (
     NOT_TESTED,
     REPRODUCED,

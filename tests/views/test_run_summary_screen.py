@@ -52,7 +52,7 @@ def seal(f: float, number: int = 0, **changes: object) -> RunRecord:
 def test_a_short_screen(describe: Describe) -> None:
     """The run's row is between its neighbours, with the best row above; then who is ahead, its place, commands."""
     others = [seal(30 - number, number) for number in range(1, 12)]
-    work = {
+    work: dict[str, Any] = {
         "timings": StepSeconds(total=130.2),
         "source": Truncation(312_000, 9),
     }

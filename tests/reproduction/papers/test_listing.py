@@ -7,6 +7,7 @@ from support.paper_tables import offer, toy_paper_table
 
 from longsumbench.files import write_atomically
 from longsumbench.runs.results import Results
+from longsumbench_reproduction.papers import command
 from longsumbench_reproduction.papers.command import render_paper_tables
 from longsumbench_reproduction.papers.paper_tables import read_paper_tables
 
