@@ -88,6 +88,11 @@ class MeasureMean:
     hi: float | None
     n: int
 
+    def __post_init__(self) -> None:
+        if self.n == 1:  # earlier records have an interval without width
+            object.__setattr__(self, "lo", None)
+            object.__setattr__(self, "hi", None)
+
     @property
     def estimate(self) -> Estimate:
         """The mean with its interval."""
