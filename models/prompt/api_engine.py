@@ -17,9 +17,11 @@ import logging
 import os
 import random
 import re
+import time
 import weakref
 from collections.abc import Iterator, Sequence
 from contextlib import suppress
+from email.utils import mktime_tz, parsedate_tz
 from functools import cached_property
 from threading import Thread
 from typing import Any
@@ -269,7 +271,10 @@ class ApiEngine:
                 raise self._lasting_error(f"cannot be reached ({describe_error(error)})") from error
             raise _Fault(describe_error(error)) from error
         self._reached = True
-        text = content.decode("utf-8", "replace")
+        try:
+            text = content.decode(response.charset_encoding or "utf-8", "replace")
+        except (LookupError, ValueError):  # an unknown charset, or one of bytes
+            text = content.decode("utf-8", "replace")
         return response, remove_keys(text.lstrip("\ufeff"))
 
     def _parse_reply(self, text: str) -> Reply:
@@ -431,7 +436,11 @@ def _open_client(http: Any, config: PromptConfig, key: str | None) -> Any:
     """Return an HTTP client with as many connections as there are requests at once."""
     try:
         base_url = http.URL(config.base_url)
-    except http.InvalidURL as error:
+        # As the connection does: labels have 1 to 63 bytes.
+        base_url.raw_host.decode("ascii").encode("idna")
+        if not 0 < (base_url.port or 80) < 2**16:
+            raise http.InvalidURL(f"Invalid port: {base_url.port}")
+    except (http.InvalidURL, UnicodeError) as error:
         raise UsageError(
             f"model.base_url={config.base_url} is not an address ({error}): correct it"
         ) from error
@@ -474,7 +483,9 @@ def _check_server_settings(decoding: Decoding) -> None:
 
 
 def _wait_asked_for(headers: Any) -> float | None:
-    """Return the seconds in the header Retry-After; None without one."""
-    with suppress(ValueError):
-        return max(0.0, float(headers.get("retry-after", "")))
+    """Return the seconds in the header Retry-After, or until its date; None without one."""
+    value = headers.get("retry-after", "")
+    with suppress(OverflowError, ValueError):
+        parsed = parsedate_tz(value)
+        return max(0.0, mktime_tz(parsed) - time.time() if parsed else float(value))
     return None

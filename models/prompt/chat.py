@@ -7,9 +7,11 @@ from typing import Any
 from longsumbench.core import Message
 from longsumbench.core.answer_text import thinking_start
 from longsumbench.errors import UsageError
+from longsumbench.interrupts import time_limit
 from longsumbench.modeling.checkpoints import describe_error
 from longsumbench.models.prompt.config import PromptConfig
 
+_LONGEST_TEMPLATE = 0.5  # minutes, to fill it
 _NONCHARACTERS = range(0xFDD0, 0xFDF0)  # code points that no text has
 
 
@@ -33,13 +35,19 @@ def chat_text(
         raise UsageError(
             f"the tokenizer of {shown_as} has no chat template, as those of base models: choose {advice}"
         )
+    endless = UsageError(
+        f"the chat template of {shown_as} does not end: choose model.chat_template=none"
+    )
     try:
-        text: str = tokenizer.apply_chat_template(
-            [dict(message) for message in messages],
-            add_generation_prompt=goes_on,
-            tokenize=False,
-            **options,
-        )
+        with time_limit(_LONGEST_TEMPLATE, problem=endless):
+            text: str = tokenizer.apply_chat_template(
+                [dict(message) for message in messages],
+                add_generation_prompt=goes_on,
+                tokenize=False,
+                **options,
+            )
+    except UsageError:
+        raise
     except Exception as error:  # a template can raise any
         raise UsageError(
             f"the chat template of {shown_as} refuses the prompt ({describe_error(error)}):"

@@ -5,6 +5,7 @@ import sys
 import threading
 import time
 from collections.abc import Callable, Iterable, Iterator
+from email.utils import formatdate
 from itertools import chain, repeat
 from pathlib import Path
 from typing import Any
@@ -362,10 +363,24 @@ def test_a_limit_of_a_busy_server_passes(words: str) -> None:
 
 
 def test_the_server_sets_the_wait() -> None:
-    """Retry-After is a number of seconds; odd values do not wait."""
-    for value, seconds in (("30", 30), ("-3", 0), ("soon", None)):
-        assert api_engine._wait_asked_for({"retry-after": value}) == seconds
-    assert api_engine._wait_asked_for({}) is None
+    """Retry-After is a number of seconds or a date; a date in the past and odd values do not wait."""
+    wait = api_engine._wait_asked_for
+    later = formatdate(time.time() + 3_000, usegmt=True)
+    assert wait({"retry-after": later}) == pytest.approx(3_000, rel=0.1)
+    for value, seconds in (("30", 30), (formatdate(0), 0), ("-3", 0), ("9 May 99999", None)):
+        assert wait({"retry-after": value}) == seconds
+    assert wait({}) is None
+
+
+@pytest.mark.parametrize("charset", ["klingon", "utf-16"])
+def test_the_charset_of_an_answer(charset: str) -> None:
+    """A known charset is used; with another one, the answer is read as UTF-8, as JSON is."""
+    body = '{"choices": [{"message": {"content": "a résumé"}}]}'.encode(
+        charset if charset == "utf-16" else "utf-8"
+    )
+    sent = [HEAD % f"; charset={charset}".encode(), b"\r\n", body]
+    with api_server(fault=lambda number: sent) as server:
+        assert texts(ask(open_api(server.base_url), [0])) == ["a résumé"]
 
 
 MODELS = {"data": [{"id": "tiny", "root": "me/tiny", "created": 1}, {"id": "other", "root": "b"}]}
