@@ -16,12 +16,13 @@ from longsumbench.analysis.dataset.tables import (
 from longsumbench.cache.artifacts import user_cache
 from longsumbench.core import Example, Split, build_settings, count_words
 from longsumbench.corpora.loading.load import Texts
-from longsumbench.errors import DataError, EnvironmentProblem
+from longsumbench.errors import EnvironmentProblem
 from longsumbench.leaderboards.published import PUBLISHED_AS
 from longsumbench.metrics.aggregate import Estimate, estimate_mean
 from longsumbench.modeling.tokenizer import encode_sentences, load_tokenizer, trained_tokenizer
 from longsumbench.progress import track
 from longsumbench.views.tables import Block
+from longsumbench_reproduction.analysis.sampled import find_split
 from longsumbench_reproduction.papers.claims import OURS, PRINTED, TableNumber, long_table
 from longsumbench_reproduction.papers.conditions import ReadableDataset, read_datasets
 from longsumbench_reproduction.papers.page_model import Job, Page
@@ -80,12 +81,7 @@ def measure_lengths(
         UsageError: there is no such tokenizer, or the size is invalid.
         EnvironmentProblem: the tokenizer is required, and cannot be downloaded.
     """
-    if split not in texts.splits:
-        split_names = ", ".join(texts.splits)
-        raise DataError(
-            f"dataset '{texts.name}' has no split '{split}': set split= to one of {split_names}"
-        )
-    split_examples = texts.splits[split]
+    split_examples = find_split(texts, split)
     settings: StatsSettings = build_settings(StatsSettings, {"sample": sample}, "")
     places = sample_places(split, len(split_examples), settings)
     counters = [_LengthCounter(WORDS, count_words), *_tokenizers(texts, tokenizer, required)]

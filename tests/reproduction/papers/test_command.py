@@ -11,9 +11,8 @@ from support.toys import write_jsonl
 from longsumbench.errors import EnvironmentProblem, PointsFailed, UnknownName, UsageError
 from longsumbench.runs.results import Results
 from longsumbench_reproduction.papers.command import paper
-from longsumbench_reproduction.papers.page_model import PaperPageFile, make_page, read_written
+from longsumbench_reproduction.papers.page_model import PaperPageFile, read_written
 from longsumbench_reproduction.papers.paper_tables import PaperRow
-from longsumbench_reproduction.papers.run_planning import plan_paper_table
 
 RANDOM = "longsumbench.models.baselines.system.Random.summarize"
 
@@ -173,10 +172,3 @@ def test_what_cannot_be_made(typed: list[str], tmp_path: Path) -> None:
         make(tmp_path, typed, "toy-tabel1")
     with pytest.raises(UsageError, match="hydra/sweeper=optuna chooses settings"):
         make(tmp_path, [*typed, "hydra/sweeper=optuna"])
-
-
-def test_an_unknown_kind_has_no_page(tmp_path: Path) -> None:
-    """The error names the nearest kind."""
-    job = plan_paper_table(toy_paper_table(kind="dimension"), [], Results(tmp_path))
-    with pytest.raises(UnknownName, match="did you mean 'dimensions'"):
-        make_page(job)
