@@ -7,8 +7,8 @@ bridge?"), which a summary answers if it states the fact right: the measure fact
 from longsumbench.leaderboards.comparability import PLANTED
 from longsumbench.views.tables import Block
 from longsumbench_reproduction.papers import published_rows
-from longsumbench_reproduction.papers.claims import OURS, PRINTED, TableNumber, long_table
-from longsumbench_reproduction.papers.conditions import describe_conditions
+from longsumbench_reproduction.papers.claims import OURS, PRINTED, TableNumber
+from longsumbench_reproduction.papers.conditions import build_row_page
 from longsumbench_reproduction.papers.page_model import Job, Page
 
 _QA = "qa"  # in published.csv
@@ -55,9 +55,4 @@ def questions_page(job: Job) -> Page:
         footnotes = (published_rows.LEARNED_NOTE, _PEOPLE)
         block = Block(dataset, notes, _QUESTION_COLUMNS, "lrrlrrr", rows, footnotes=footnotes)
         blocks.append(block.without_empty_columns())
-    return Page(
-        blocks=tuple(blocks),
-        numbers=long_table([*numbers, *means.learned_numbers()], verdicts),
-        verdicts=verdicts,
-        conditions=describe_conditions(job, means),
-    )
+    return build_row_page(job, means, blocks, [*numbers, *means.learned_numbers()], verdicts)
