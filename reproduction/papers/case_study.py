@@ -18,7 +18,7 @@ from longsumbench_reproduction.analysis.fusion import (
     FusionResult,
     FusionSettings,
     analyze_fusion,
-    format_share,
+    format_share_interval,
 )
 from longsumbench_reproduction.papers.claims import OURS, TableNumber
 from longsumbench_reproduction.papers.conditions import build_row_page
@@ -130,7 +130,9 @@ def _shares_block(case: _Case) -> Block:
     for _, row in case.analysis.by_run().iterrows():
         label, distance = case.labels[row["run_id"]], _DISTANCES[row["bar"]]
         shares = [f"{row[share]:.1f}" for share in _SHARE_NAMES[1:]]
-        rows.append([label, distance, f"{row['n']:,}", format_share(row, "both", "both_"), *shares])
+        rows.append(
+            [label, distance, f"{row['n']:,}", format_share_interval(row, "both", "both_"), *shares]
+        )
     heading = f"{case.dataset}: all pairs"
     notes = tuple(f"{line}." for line in case.analysis.notes()[:1])
     footnotes = (_SHARES_FOOTNOTE,)

@@ -203,9 +203,9 @@ class CompressedAttention(CausalAttention):
 
 def _folded(states: Tensor, beams: int) -> Tensor:
     """Join the K beams of each example: [Q, H, T, E] → [B, H, K·T, E]."""
-    return states.unflatten(0, (-1, beams)).transpose(1, 2).flatten(2, 3)
+    return torch.unflatten(states, 0, (-1, beams)).transpose(1, 2).flatten(2, 3)
 
 
 def _unfolded(states: Tensor, beams: int) -> Tensor:
     """Undo `_folded`: [B, H, K·T, E] → [Q, H, T, E]."""
-    return states.unflatten(2, (beams, -1)).transpose(1, 2).flatten(0, 1)
+    return torch.unflatten(states, 2, (beams, -1)).transpose(1, 2).flatten(0, 1)
