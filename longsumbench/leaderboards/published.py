@@ -178,20 +178,6 @@ def _published_order(row: Published) -> tuple[str, ...]:
     return row.system.casefold(), row.variant, row.input_tokens.zfill(9), row.source
 
 
-def read_rank_recalls(dataset: str) -> list[tuple[str, dict[int, str]]]:
-    """Return the published ROUGE-L recall (0–100) of the best-ranked paragraphs against the reference, as printed.
-
-    For each ranker of each source: its name, and number of paragraphs → recall. `dataset` is that of `published.csv`.
-    """
-    recalls: dict[str, dict[int, str]] = {}
-    for cell in _read_published_cells():
-        if cell["dataset"] == dataset and cell["metric"] == "rougeL_recall":
-            name = f"{cell['system']} ({cell['source_key']} {cell['source_table']})"
-            paragraphs = int(cell["variant"].partition("=")[2].split()[0])
-            recalls.setdefault(name, {})[paragraphs] = cell["value"]
-    return list(recalls.items())
-
-
 def _read_published_cells() -> list[dict[str, Any]]:
     """Return the lines of `published.csv` as text, with `column` (a value of `COLUMNS`, or empty) and `doubted`."""
     text = files("longsumbench").joinpath("published.csv").read_text(encoding="utf-8")

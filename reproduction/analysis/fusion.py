@@ -260,7 +260,7 @@ class FusionResult(AnalysisResult):
         """Return the table of the bars, and one for each run."""
         rows = []
         for _, bar in self.bars().iterrows():
-            counts = f"{int(bar['pairs']):,}", _share(bar, "share", "")
+            counts = f"{int(bar['pairs']):,}", format_share_interval(bar, "share", "")
             rows.append([_format_distances(bar), *counts, f"{bar['chance']:.1f}"])
         view = ("distance", "pairs", "% of pairs (95 %)", "% by chance")
         blocks = [Block("", tuple(self.notes()), view, "lrrr", rows)]
@@ -306,10 +306,10 @@ def _run_cells(row: Any) -> list[str]:
     span = "all" if row["bar"] == "all" else _format_distances(row)
     names = ("joined", "first", "second", "neither", "recall")
     shares = [f"{row[name]:.1f}" for name in names]
-    return [span, f"{row['n']:,}", _share(row, "both", "both_"), *shares]
+    return [span, f"{row['n']:,}", format_share_interval(row, "both", "both_"), *shares]
 
 
-def _share(row: Any, name: str, bounds: str) -> str:
+def format_share_interval(row: Any, name: str, bounds: str) -> str:
     """Format a share with its interval, if there is one (see `ratio_intervals`)."""
     low, high = row[f"{bounds}low"], row[f"{bounds}high"]
     interval = f" ({low:.1f}–{high:.1f})" if np.isfinite([low, high]).all() else ""

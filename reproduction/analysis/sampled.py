@@ -175,9 +175,7 @@ def find_split(texts: Texts, name: str) -> Split:
     """
     if name not in texts.splits:
         has = ", ".join(texts.splits)
-        raise DataError(
-            f"dataset '{texts.name}' has no split '{name}'; dataset.split can be: {has}"
-        )
+        raise DataError(f"dataset '{texts.name}' has no split '{name}'; the split can be: {has}")
     return texts.splits[name]
 
 

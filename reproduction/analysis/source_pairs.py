@@ -9,7 +9,6 @@ from collections.abc import Callable, Hashable, Mapping, Sequence
 from itertools import pairwise
 from typing import NamedTuple, TypeAlias
 
-from longsumbench.core import check_choice
 from longsumbench.rouge.all_pairs import Ids, number_words
 from longsumbench.rouge.overlap import common, match_bits, sequence_length
 
@@ -57,17 +56,10 @@ def best_pairs(
     two sentences of the source.
 
     Args:
-        sentences: of the source, in order, as words (tokens, stems or ids); a sentence may be empty.
+        sentences: two or more of the source, in order, as words (tokens, stems or ids); a sentence may be empty.
         summary: the sentences of the summary, as words.
         kind: "rouge1", "rouge2" or "rougeL".
-
-    Raises:
-        UsageError: the type is unknown.
-        ValueError: the source has fewer than two sentences.
     """
-    check_choice("kind", kind, FUSION_TYPES)
-    if len(sentences) < 2:
-        raise ValueError(f"a pair needs two source sentences; there are {len(sentences)}")
     source, targets = number_words(sentences, summary)
     pairs = []
     for target in targets:
@@ -126,4 +118,3 @@ _COUNTERS: Mapping[str, Callable[[Ids], _CountCommon]] = {
     "rouge2": _common_bigrams,
     "rougeL": _common_sequence,
 }
-FUSION_TYPES = tuple(_COUNTERS)

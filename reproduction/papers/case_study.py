@@ -6,7 +6,6 @@ A pair is far if its distance is half of the source or more. Of the far pairs th
 most to each other, whatever the outputs state of it.
 """
 
-import math
 from collections.abc import Iterator, Mapping
 from typing import NamedTuple
 
@@ -19,9 +18,10 @@ from longsumbench_reproduction.analysis.fusion import (
     FusionResult,
     FusionSettings,
     analyze_fusion,
+    format_share_interval,
 )
-from longsumbench_reproduction.papers.claims import OURS, TableNumber, long_table
-from longsumbench_reproduction.papers.conditions import describe_conditions
+from longsumbench_reproduction.papers.claims import OURS, TableNumber
+from longsumbench_reproduction.papers.conditions import build_row_page
 from longsumbench_reproduction.papers.output_examples import describe_problem, keep_first_runs
 from longsumbench_reproduction.papers.page_model import Job, Page
 from longsumbench_reproduction.papers.published_rows import read_row_means
@@ -80,11 +80,7 @@ def case_study_page(job: Job) -> Page:
             blocks.append(_pair_block(case.pair, case))
         blocks.append(_shares_block(case))
         numbers += _share_numbers(case)
-    return Page(
-        blocks=tuple(blocks),
-        numbers=long_table(numbers),
-        conditions=describe_conditions(job, read_row_means(job)),
-    )
+    return build_row_page(job, read_row_means(job), blocks, numbers)
 
 
 def _find_outputs(job: Job, dataset: str, notes: list[str]) -> dict[str, str]:
@@ -132,12 +128,11 @@ def _shares_block(case: _Case) -> Block:
     """Return the shares of all pairs that the outputs state, a line for each row and distance."""
     rows = []
     for _, row in case.analysis.by_run().iterrows():
-        both = f"{row['both']:.1f}"
-        if math.isfinite(row["both_low"]):
-            both += f" ({row['both_low']:.1f}–{row['both_high']:.1f})"
         label, distance = case.labels[row["run_id"]], _DISTANCES[row["bar"]]
         shares = [f"{row[share]:.1f}" for share in _SHARE_NAMES[1:]]
-        rows.append([label, distance, f"{row['n']:,}", both, *shares])
+        rows.append(
+            [label, distance, f"{row['n']:,}", format_share_interval(row, "both", "both_"), *shares]
+        )
     heading = f"{case.dataset}: all pairs"
     notes = tuple(f"{line}." for line in case.analysis.notes()[:1])
     footnotes = (_SHARES_FOOTNOTE,)

@@ -3,7 +3,7 @@
 Settings that the paper does not give are in the paper table's `not_given`.
 """
 
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass, fields
 from typing import TypeVar
 
@@ -17,7 +17,9 @@ from longsumbench.formatting import format_count
 from longsumbench.leaderboards.published import PUBLISHED_AS
 from longsumbench.modeling.neural_config import NeuralConfig
 from longsumbench.views.footnotes import describe_step_size
-from longsumbench_reproduction.papers.page_model import Job, RowRuns
+from longsumbench.views.tables import Block
+from longsumbench_reproduction.papers.claims import TableNumber, long_table
+from longsumbench_reproduction.papers.page_model import ClaimOutcome, Job, Page, RowRuns
 from longsumbench_reproduction.papers.paper_tables import PAPER
 from longsumbench_reproduction.papers.published_rows import RowMeans
 from longsumbench_reproduction.papers.run_planning import plan_paper_table, texts_problem
@@ -205,6 +207,18 @@ def read_datasets(job: Job) -> tuple[list[ReadableDataset], list[str]]:
     sentences += [f"{name} was not read: {problem}." for name, problem in problems.items()]
     sentences += [compare_texts(job, dataset.name) for dataset in datasets]
     return datasets, list(filter(None, sentences))
+
+
+def build_row_page(
+    job: Job,
+    means: RowMeans,
+    blocks: Iterable[Block],
+    numbers: Iterable[TableNumber],
+    verdicts: tuple[ClaimOutcome, ...] = (),
+) -> Page:
+    """Return the page of a job with rows: its numbers and verdicts as a table, and the conditions of its runs."""
+    table, conditions = long_table(numbers, verdicts), describe_conditions(job, means)
+    return Page(tuple(blocks), table, verdicts, conditions)
 
 
 def build_options(job: Job, schema: type[_Settings], **more: object) -> _Settings:

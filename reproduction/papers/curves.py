@@ -22,8 +22,8 @@ from longsumbench.views.series import (
 )
 from longsumbench.views.tables import Block
 from longsumbench_reproduction.papers import published_rows
-from longsumbench_reproduction.papers.claims import OURS, long_table
-from longsumbench_reproduction.papers.conditions import compare_texts, describe_conditions
+from longsumbench_reproduction.papers.claims import OURS
+from longsumbench_reproduction.papers.conditions import build_row_page, compare_texts
 from longsumbench_reproduction.papers.page_model import Job, Page, RowRuns
 
 _CHANCE = f"{PLANTED}_chance"
@@ -51,13 +51,9 @@ def curves_page(job: Job) -> Page:
     if means.groups:
         figure = paper_series(job, means, measures)
         pictures[f"{job.paper_table.name}-curves.png"] = draw_series(figure)["png"]
-    return Page(
-        blocks=_panel_blocks(job, means, measures),
-        numbers=long_table([*numbers, *means.learned_numbers()], verdicts),
-        verdicts=verdicts,
-        conditions=describe_conditions(job, means),
-        pictures=pictures,
-    )
+    numbers += means.learned_numbers()
+    blocks = _panel_blocks(job, means, measures)
+    return replace(build_row_page(job, means, blocks, numbers, verdicts), pictures=pictures)
 
 
 def _panel_blocks(
@@ -70,9 +66,8 @@ def _panel_blocks(
         panels.setdefault(_panel_name(job, row), []).append(row)
     blocks = [_panel_block(job, means, rows, measures) for rows in panels.values()]
     if means.groups:
-        part = f"ROUGE {ROUGE_PARTS[job.paper_table.part]}, 0–100. {means.describe_interval()}"
         texts = [compare_texts(job, dataset) for dataset in job.datasets]
-        footnotes = (part, published_rows.LEARNED_NOTE, *filter(None, texts))
+        footnotes = (*means.describe_numbers(job.paper_table.part), *filter(None, texts))
         blocks[-1] = replace(blocks[-1], footnotes=footnotes)
     return tuple(blocks)
 

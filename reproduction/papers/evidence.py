@@ -15,6 +15,7 @@ Measures of an example:
 
 import shlex
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -30,7 +31,7 @@ from longsumbench.views.evidence.array_views import Selections, View, Weights, v
 from longsumbench.views.evidence.picture import draw_views
 from longsumbench.views.tables import Block
 from longsumbench_reproduction.papers import claims
-from longsumbench_reproduction.papers.conditions import describe_conditions
+from longsumbench_reproduction.papers.conditions import build_row_page
 from longsumbench_reproduction.papers.output_examples import (
     RowExample,
     describe_problem,
@@ -201,13 +202,8 @@ def evidence_page(job: Job) -> Page:
         [_test_steps(job, means, paper) for paper in job.paper_table.claims]
     )
     block = Block("The example", tuple(notes), ("row", "run", "example"), "lll", rows)
-    return Page(
-        blocks=(block, *number_blocks(tables)),
-        numbers=claims.long_table(numbers, verdicts),
-        verdicts=verdicts,
-        conditions=describe_conditions(job, means),
-        pictures=pictures,
-    )
+    blocks = [block, *number_blocks(tables)]
+    return replace(build_row_page(job, means, blocks, numbers, verdicts), pictures=pictures)
 
 
 def _test_steps(job: Job, means: RowMeans, paper: PaperClaim) -> claims.Claim:

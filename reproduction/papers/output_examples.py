@@ -16,8 +16,8 @@ from longsumbench.runs.run_names import describe_run
 from longsumbench.sentences import sentence_key, split_summary
 from longsumbench.views.marked_words import repeated_spans
 from longsumbench.views.tables import Block, escape_markdown
-from longsumbench_reproduction.papers.claims import OURS, TableNumber, long_table
-from longsumbench_reproduction.papers.conditions import describe_conditions
+from longsumbench_reproduction.papers.claims import OURS, TableNumber
+from longsumbench_reproduction.papers.conditions import build_row_page
 from longsumbench_reproduction.papers.page_model import Job, Page, RowRuns
 from longsumbench_reproduction.papers.published_rows import read_row_means
 
@@ -132,12 +132,8 @@ def examples_page(job: Job) -> Page:
         blocks.append(_texts_block(title, texts))
         quotes.append(_quote_texts(title, texts))
         numbers += _output_numbers(texts)
-    return Page(
-        blocks=tuple(blocks),
-        numbers=long_table(numbers),
-        conditions=describe_conditions(job, read_row_means(job)),
-        text="\n".join(quotes),
-    )
+    page = build_row_page(job, read_row_means(job), blocks, numbers)
+    return replace(page, text="\n".join(quotes))
 
 
 def _list_texts(members: Sequence[RowExample]) -> list[_Text]:

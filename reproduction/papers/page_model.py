@@ -18,7 +18,7 @@ import msgspec
 import pandas as pd
 
 from longsumbench.core import DatasetSettings
-from longsumbench.errors import DataError, EnvironmentProblem, UnknownName
+from longsumbench.errors import DataError, EnvironmentProblem
 from longsumbench.files import BadFile, read_json
 from longsumbench.formatting import format_count, format_duration
 from longsumbench.leaderboards.comparability import find_heading
@@ -243,14 +243,11 @@ def make_page(job: Job) -> Page:
     """Make the page of a table or figure from the runs that are finished.
 
     Raises:
-        UnknownName: there is no such kind.
         UsageError: an option is invalid, or names an example that no run summarized; or no dataset can be read.
         DataError: a file of the texts or of a run is damaged.
         EnvironmentProblem: no dataset can be read, or a model cannot be downloaded.
     """
     kind = job.paper_table.kind
-    if kind not in PAPER_TABLE_KINDS:
-        raise UnknownName("kind of paper table", kind, PAPER_TABLE_KINDS)
     module = import_module(f"longsumbench_reproduction.papers.{PAPER_TABLE_KINDS[kind]}")
     page: Page = vars(module)[f"{kind}_page"](job)
     return page

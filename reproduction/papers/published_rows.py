@@ -17,6 +17,7 @@ import pandas as pd
 from longsumbench.leaderboards.comparability import (
     PLANTED,
     ROUGE_HEADINGS,
+    ROUGE_PARTS,
     comparison_key,
     describe_unlike_conditions,
 )
@@ -245,10 +246,11 @@ class RowMeans(NamedTuple):
                     number = self.table_number(OURS, row, dataset, measure, estimate)
                     yield number._replace(outcome=group.learned.word)
 
-    def describe_interval(self) -> str:
-        """Return a sentence on what ± is."""
+    def describe_numbers(self, part: str) -> tuple[str, str]:
+        """Return footnotes on ROUGE, of which a table has this part, on what ± is, and on the gate."""
         seeds = " and seeds" if any(len(group.runs) > 1 for group in self.groups.values()) else ""
-        return f"±: half the 95 % interval over examples{seeds}."
+        interval = f"±: half the 95 % interval over examples{seeds}."
+        return f"ROUGE {ROUGE_PARTS[part]}, 0–100. {interval}", LEARNED_NOTE
 
     @property
     def facts(self) -> bool:

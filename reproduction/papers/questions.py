@@ -4,13 +4,11 @@ In the paper people answered the questions. Here each planted fact of a generate
 bridge?"), which a summary answers if it states the fact right: the measure fact_recall.
 """
 
-import numpy as np
-
 from longsumbench.leaderboards.comparability import PLANTED
 from longsumbench.views.tables import Block
 from longsumbench_reproduction.papers import published_rows
-from longsumbench_reproduction.papers.claims import OURS, PRINTED, TableNumber, long_table
-from longsumbench_reproduction.papers.conditions import describe_conditions
+from longsumbench_reproduction.papers.claims import OURS, PRINTED, TableNumber
+from longsumbench_reproduction.papers.conditions import build_row_page
 from longsumbench_reproduction.papers.page_model import Job, Page
 
 _QA = "qa"  # in published.csv
@@ -49,8 +47,7 @@ def questions_page(job: Job) -> Page:
             # Ours: the share of planted facts that the summaries state right
             estimate = means.number(label, dataset, PLANTED)
             if estimate:
-                number = means.table_number(OURS, label, dataset, PLANTED, estimate)
-                numbers.append(number._replace(n=_count_examples(means, label, dataset, number.n)))
+                numbers.append(means.table_number(OURS, label, dataset, PLANTED, estimate))
             ours = [f"{estimate:.1f}" if estimate else "", *means.learned_cells(label, dataset)]
             cells = [printed_numbers.get(_QA, ""), *ours, printed_numbers.get(_RATING, "")]
             rows.append([label, *cells])
@@ -58,19 +55,4 @@ def questions_page(job: Job) -> Page:
         footnotes = (published_rows.LEARNED_NOTE, _PEOPLE)
         block = Block(dataset, notes, _QUESTION_COLUMNS, "lrrlrrr", rows, footnotes=footnotes)
         blocks.append(block.without_empty_columns())
-    return Page(
-        blocks=tuple(blocks),
-        numbers=long_table([*numbers, *means.learned_numbers()], verdicts),
-        verdicts=verdicts,
-        conditions=describe_conditions(job, means),
-    )
-
-
-def _count_examples(
-    means: published_rows.RowMeans, row: str, dataset: str, n: int | None
-) -> int | None:
-    """Return the number of examples with questions in a row's first run with scores; `n` without scores."""
-    for run in means.groups[row, dataset].runs:
-        if run.run_id in means.scores:
-            return int(np.isfinite(means.scores[run.run_id][PLANTED]).sum())
-    return n
+    return build_row_page(job, means, blocks, [*numbers, *means.learned_numbers()], verdicts)

@@ -9,7 +9,6 @@ from numpy.typing import NDArray
 from longsumbench.core import UNRANKED, RankerSettings, build_settings
 from longsumbench.core.ranker import learned_ranker
 from longsumbench.formatting import format_count
-from longsumbench.leaderboards.published import read_rank_recalls
 from longsumbench.leaderboards.seed_groups import PairDifference
 from longsumbench.metrics.aggregate import PERCENT
 from longsumbench.metrics.statistics import paired_effect
@@ -28,7 +27,10 @@ from longsumbench_reproduction.papers.conditions import (
 )
 from longsumbench_reproduction.papers.page_model import Job, Page
 from longsumbench_reproduction.papers.paper_tables import PaperClaim
-from longsumbench_reproduction.papers.published_rows import require_seeds
+from longsumbench_reproduction.papers.published_rows import (
+    read_printed_table,
+    require_seeds,
+)
 
 _PRINTED_ON = "WikiSum"
 # Ranker → system in published.csv
@@ -81,11 +83,10 @@ def rank_recall_page(job: Job) -> Page:
     return Page(tuple(blocks), table, verdicts, tuple(conditions))
 
 
-def _printed_recalls() -> dict[str, dict[int, str]]:
-    by_system = {}
-    for name, recalls in read_rank_recalls(_PRINTED_ON):
-        by_system[name.partition(" (liu2019hiersumm")[0]] = recalls
-    return {ranker: by_system[system] for ranker, system in _PRINTED_AS.items()}
+def _printed_recalls(job: Job) -> dict[str, Sequence[str]]:
+    """Return for each ranker its printed recalls, in the order of `KEPT`."""
+    rows = read_printed_table(job.paper_table).groupby("system")["value"]
+    return {ranker: list(rows.get_group(system)) for ranker, system in _PRINTED_AS.items()}
 
 
 def _measure_name(num_best: int) -> str:
@@ -108,18 +109,18 @@ def _tabulate_recalls(
 ) -> tuple[Block, list[claims.TableNumber]]:
     """Return printed and ours on a dataset, a line for each ranker; and the same numbers for the CSV."""
     first, source = results[0], f"{job.paper_table.source} {job.paper_table.prints}"
-    printed = _printed_recalls() if dataset.name == _PRINTED_ON else {}
+    printed = _printed_recalls(job) if dataset.name == _PRINTED_ON else {}
     rows, numbers = list[list[str]](), []
     for name in first.recalls:
         if name in printed:
             printed_label = f"printed on {dataset.name}"
-            rows.append([_PRINTED_AS[name], printed_label, *printed[name].values()])
+            rows.append([_PRINTED_AS[name], printed_label, *printed[name]])
         our_name = f"{name} (order of the text)" if name == UNRANKED else name
         row = [our_name, f"ours on {dataset.settings.name}"]
-        for num_best in KEPT:
+        for place, num_best in enumerate(KEPT):
             labels = dataset.name, name, _measure_name(num_best)
             if name in printed:
-                value = float(printed[name][num_best])
+                value = float(printed[name][place])
                 numbers.append(claims.TableNumber(claims.PRINTED, *labels, value, source=source))
             effect = paired_effect(_recall_values(results, name, num_best))
             half, n = effect.half_width(), len(first.texts_of_each)

@@ -7,9 +7,8 @@ PaperTable + typed words --plan_paper_table--> Job: for each row and dataset its
 """
 
 import shlex
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
-from functools import cache
 from pathlib import Path
 from typing import NamedTuple
 
@@ -26,26 +25,21 @@ from longsumbench_reproduction.papers.page_model import Job, RowRuns
 from longsumbench_reproduction.papers.paper_tables import PAPER, PaperTable, dataset_name
 
 
-class _FinishedRuns:
-    def __init__(self, results: Results, ran: Iterable[RunRecord]) -> None:
-        self._ran = {record.run_id for record in ran}
-        self._records = cache(
-            lambda dataset: [run for run in results.records(dataset) if not run.imported]
-        )
-
-    def find(self, point: PlannedRun) -> RunRecord | None:
-        """Return the record of a point, of several runs the one that finished last; None if there is none."""
-        config = point.config
-        metrics = set(config.score.metrics)
-        runs = [
-            run
-            for run in self._records(config.dataset.name)
-            if run.key.model == config.model.name
-            and metrics <= set(run.evaluation.measured_by)
-            and (run.run_id in self._ran or _matches_texts(run, config.dataset))
-            and replace(run.key, fingerprint="", layout="") == point.key
-        ]
-        return max(runs, key=lambda run: (run.finished, run.run_id), default=None)
+def _find_run(
+    point: PlannedRun, records: Iterable[RunRecord], new_runs: Collection[str]
+) -> RunRecord | None:
+    """Return the record of a point, of several runs the one that finished last; None if there is none."""
+    config = point.config
+    metrics = set(config.score.metrics)
+    runs = [
+        run
+        for run in records
+        if run.key.model == config.model.name
+        and metrics <= set(run.evaluation.measured_by)
+        and (run.run_id in new_runs or _matches_texts(run, config.dataset))
+        and replace(run.key, fingerprint="", layout="") == point.key
+    ]
+    return max(runs, key=lambda run: (run.finished, run.run_id), default=None)
 
 
 def _matches_texts(record: RunRecord, settings: DatasetSettings) -> bool:
@@ -256,8 +250,13 @@ def find_finished(job: Job, ran: Iterable[RunRecord] = ()) -> Job:
 
     `ran` are those of runs that were just made or found finished: for these, folders of texts do not matter.
     """
-    runs = _FinishedRuns(job.results, ran)
-    rows = [row._replace(records=tuple(map(runs.find, row.points))) for row in job.rows]
+    new_runs, stored, rows = {record.run_id for record in ran}, {}, []
+    for dataset, settings in job.datasets.items():
+        records = job.results.records(settings.name)
+        stored[dataset] = [run for run in records if not run.imported]
+    for row in job.rows:
+        matches = [_find_run(point, stored[row.dataset], new_runs) for point in row.points]
+        rows.append(row._replace(records=tuple(matches)))
     return replace(job, rows=tuple(rows))
 
 

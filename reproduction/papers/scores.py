@@ -7,7 +7,7 @@ Table 4) the planned settings are shown next to the printed ones; nothing is run
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 
-from longsumbench.leaderboards.comparability import PLANTED, ROUGE_PARTS
+from longsumbench.leaderboards.comparability import PLANTED
 from longsumbench.leaderboards.published import COLUMNS
 from longsumbench.metrics.aggregate import Estimate
 from longsumbench.views.tables import Block, rounded_frame
@@ -18,9 +18,8 @@ from longsumbench_reproduction.papers.claims import (
     PRINTED,
     TableNumber,
     format_change,
-    long_table,
 )
-from longsumbench_reproduction.papers.conditions import compare_texts, describe_conditions
+from longsumbench_reproduction.papers.conditions import build_row_page, compare_texts
 from longsumbench_reproduction.papers.page_model import Job, Page
 from longsumbench_reproduction.papers.paper_tables import PAPER, PaperTable
 from longsumbench_reproduction.papers.run_planning import plan_paper_table
@@ -133,12 +132,7 @@ def scores_page(job: Job) -> Page:
     if other_rows:
         blocks.append(published_rows.printed_block(job.paper_table, other_rows))
     verdicts = published_rows.decide_claims(job, means)
-    return Page(
-        blocks=tuple(blocks),
-        numbers=long_table([*numbers, *means.learned_numbers()], verdicts),
-        verdicts=verdicts,
-        conditions=describe_conditions(job, means),
-    )
+    return build_row_page(job, means, blocks, [*numbers, *means.learned_numbers()], verdicts)
 
 
 def _table_lines(job: Job, means: published_rows.RowMeans, dataset: str) -> list[_Line]:
@@ -222,8 +216,7 @@ def _footnotes(
     paper_table: PaperTable, means: published_rows.RowMeans, lines: Sequence[_Line]
 ) -> Iterator[str]:
     if any(row.estimates for row in lines):
-        yield f"ROUGE {ROUGE_PARTS[paper_table.part]}, 0–100. {means.describe_interval()}"
-        yield published_rows.LEARNED_NOTE
+        yield from means.describe_numbers(paper_table.part)
     if any(any(map(row.difference, row.estimates)) for row in lines):
         yield "Difference: ours minus printed; the printed number counts as a constant."
     if any(row.number(published_rows.UNSTATED) for row in lines):

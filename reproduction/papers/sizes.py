@@ -14,14 +14,15 @@ from longsumbench.analysis.dataset.tables import (
     summarize_lengths,
 )
 from longsumbench.cache.artifacts import user_cache
-from longsumbench.core import Example, Split, build_settings, count_words
+from longsumbench.core import Split, build_settings, count_words
 from longsumbench.corpora.loading.load import Texts
-from longsumbench.errors import DataError, EnvironmentProblem
+from longsumbench.errors import EnvironmentProblem
 from longsumbench.leaderboards.published import PUBLISHED_AS
 from longsumbench.metrics.aggregate import Estimate, estimate_mean
 from longsumbench.modeling.tokenizer import encode_sentences, load_tokenizer, trained_tokenizer
 from longsumbench.progress import track
 from longsumbench.views.tables import Block
+from longsumbench_reproduction.analysis.sampled import find_split
 from longsumbench_reproduction.papers.claims import OURS, PRINTED, TableNumber, long_table
 from longsumbench_reproduction.papers.conditions import ReadableDataset, read_datasets
 from longsumbench_reproduction.papers.page_model import Job, Page
@@ -30,20 +31,7 @@ from longsumbench_reproduction.papers.paper_tables import PaperTable
 _VOCABULARY = 32_000  # entries of the trained tokenizer
 WORDS = "words"
 
-
-class _LengthCounter(NamedTuple):
-    """The name of a unit of length, and a function that counts it in consecutive sentences."""
-
-    label: str
-    count: Callable[[list[str]], int]
-
-    def count_source(self, example: Example) -> int:
-        """Count the source's units, without titles and section names."""
-        return sum(self.count(list(document.sentences())) for document in example.documents)
-
-    def count_target(self, example: Example) -> int:
-        """Count the first reference's units, without special tokens."""
-        return self.count([" ".join(example.references[0])])
+_Count = Callable[[list[str]], int]  # consecutive sentences → their length in a unit
 
 
 class DatasetLengths(NamedTuple):
@@ -80,15 +68,10 @@ def measure_lengths(
         UsageError: there is no such tokenizer, or the size is invalid.
         EnvironmentProblem: the tokenizer is required, and cannot be downloaded.
     """
-    if split not in texts.splits:
-        split_names = ", ".join(texts.splits)
-        raise DataError(
-            f"dataset '{texts.name}' has no split '{split}': set split= to one of {split_names}"
-        )
-    split_examples = texts.splits[split]
+    split_examples = find_split(texts, split)
     settings: StatsSettings = build_settings(StatsSettings, {"sample": sample}, "")
     places = sample_places(split, len(split_examples), settings)
-    counters = [_LengthCounter(WORDS, count_words), *_tokenizers(texts, tokenizer, required)]
+    counters = {WORDS: count_words, **_count_tokens(texts, tokenizer, required)}
     return DatasetLengths(
         examples={name: len(examples) for name, examples in texts.splits.items()},
         split=split,
@@ -97,7 +80,8 @@ def measure_lengths(
     )
 
 
-def _tokenizers(texts: Texts, name: str | None, required: bool) -> list[_LengthCounter]:
+def _count_tokens(texts: Texts, name: str | None, required: bool) -> dict[str, _Count]:
+    """Return the name of the unit and the function that counts it; nothing without a tokenizer."""
     try:
         encoder = load_tokenizer(name, of_system=False) if name is not None else None
     except EnvironmentProblem:
@@ -107,30 +91,31 @@ def _tokenizers(texts: Texts, name: str | None, required: bool) -> list[_LengthC
     label = f"tokens of {name}"
     if encoder is None:
         if "train" not in texts.splits:
-            return []
+            return {}
         encoder = trained_tokenizer(texts.splits["train"], _VOCABULARY, user_cache())
         label = f"tokens (trained BPE, {len(encoder):,} entries)"
 
-    def count_tokens(sentences: Sequence[str]) -> int:
+    def count_tokens(sentences: list[str]) -> int:
         return sum(len(encoding.ids) for encoding in encode_sentences(encoder, sentences))
 
-    return [_LengthCounter(label, count_tokens)]
+    return {label: count_tokens}
 
 
 def _count_lengths(
-    split: Split, places: Sequence[int], counters: Sequence[_LengthCounter]
+    split: Split, places: Sequence[int], counters: Mapping[str, _Count]
 ) -> dict[str, pd.DataFrame]:
     # All counters read an example at once: the texts are read from the disk one by one
     lengths = np.full((len(counters), len(places), 2), np.nan)
     for row, place in enumerate(track(places, f"counting {split.name}", len(places))):
         example = split[place]
-        for number, counter in enumerate(counters):
-            lengths[number, row, 0] = counter.count_source(example)
+        for number, count in enumerate(counters.values()):
+            documents = [list(document.sentences()) for document in example.documents]
+            lengths[number, row, 0] = sum(map(count, documents))
             if any(example.references[:1]):
-                lengths[number, row, 1] = counter.count_target(example)
+                lengths[number, row, 1] = count([" ".join(example.references[0])])
     tables = {}
-    for counter, table in zip(counters, lengths, strict=True):
-        tables[counter.label] = pd.DataFrame(table, columns=["source", "target"])
+    for label, table in zip(counters, lengths, strict=True):
+        tables[label] = pd.DataFrame(table, columns=["source", "target"])
     return tables
 
 

@@ -44,12 +44,6 @@ def test_no_run_runs_nothing(folder: Path, run_command: Command) -> None:
             "unknown table or figure 'toy-tabel1' (did you mean 'toy-table1'?); known: toy-table1",
         ),
         (
-            ["toy-table1", "scale=small"],
-            "toy-table1 has no scale=small: choose one of probe, paper",
-        ),
-        (["toy-table1"], "dataset 'toys' is read from files: add path.toys=FOLDER"),
-        (["toy-table1", "path.toys=gone"], "path.toys=gone: no such file or folder"),
-        (
             ["toy-table1", "model.lenght=3"],
             "unknown setting 'model.lenght' (did you mean 'length'?)",
         ),

@@ -13,9 +13,8 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional as F
 from transformers import PegasusConfig
-from transformers.models.pegasus.modeling_pegasus import PegasusAttention
 
-from longsumbench.modeling.nn.folded_attention import FoldedCache
+from longsumbench.modeling.nn.folded_attention import FoldedAttention, FoldedCache
 from longsumbench.modeling.nn.initialization import OwnInitialization
 
 
@@ -47,16 +46,12 @@ class Compression(nn.Conv1d, OwnInitialization):
         return F.linear(windows, self.weight.transpose(1, 2).flatten(1), self.bias)
 
 
-class CausalAttention(PegasusAttention):
-    """As PegasusAttention, except: it attends in two passes, over the source and over the target."""
+class CausalAttention(FoldedAttention):
+    """As FoldedAttention, except: it attends in two passes, over the source and over the target."""
 
     def __init__(self, config: PegasusConfig, index: int) -> None:
         sizes = (config.d_model, config.encoder_attention_heads, config.attention_dropout)
         super().__init__(*sizes, is_decoder=True, config=config, layer_idx=index)
-
-    def by_head(self, states: Tensor) -> Tensor:
-        """Split into heads: [R, L, D] → [R, H, L, E]."""
-        return states.view(*states.shape[:-1], self.num_heads, self.head_dim).transpose(1, 2)
 
     def project(self, states: Tensor) -> tuple[Tensor, Tensor, Tensor]:
         """Return queries, keys and values: [R, L, D] → three of [R, H, L, E]."""
@@ -170,13 +165,14 @@ class CompressedAttention(CausalAttention):
         """
         queries, *sides = self.project_target(states, cache)
         keys, values = self.compress(*sides)
-        rows, (count, length, _) = len(windows.keys), states.shape
+        count, length, _ = states.shape
+        beams = count // len(windows.keys)
         queries = queries * self.scaling
         # The scores of the source's windows, then of the target's.
-        source_scores = _folded(queries, rows) @ windows.keys.transpose(-1, -2)
-        source_scores = _unfolded(source_scores, count)  # [Q, H, T, 1 + W]
+        source_scores = _folded(queries, beams) @ windows.keys.transpose(-1, -2)
+        source_scores = _unfolded(source_scores, beams)  # [Q, H, T, 1 + W]
         scores = torch.cat([source_scores, queries @ keys.transpose(-1, -2)], -1)
-        real = windows.mask.repeat_interleave(count // rows, 0)[:, None, None]
+        real = windows.mask.repeat_interleave(beams, 0)[:, None, None]
         real = real.expand(-1, 1, length, -1)
         past = 0 if cache is None else cache.length
         own_mask = self.complete(past, length, keys)
@@ -187,7 +183,7 @@ class CompressedAttention(CausalAttention):
         weights = scores.masked_fill(~visible, -torch.inf).softmax(-1, precise).to(values.dtype)
         weights = F.dropout(weights, self.dropout, self.training)
         on_source, on_target = torch.split(weights, [real.shape[-1], own_mask.shape[-1]], -1)
-        source_values = _unfolded(_folded(on_source, rows) @ windows.values, count)
+        source_values = _unfolded(_folded(on_source, beams) @ windows.values, beams)
         return self.joined(source_values + on_target @ values)
 
     def complete(self, past: int, length: int, keys: Tensor) -> Tensor:
@@ -205,15 +201,11 @@ class CompressedAttention(CausalAttention):
         return ends <= torch.arange(past, past + length, device=keys.device)[:, None]
 
 
-def _folded(states: Tensor, rows: int) -> Tensor:
-    """Join the beams of each of the B examples: [Q, H, T, E] → [B, H, K·T, E]."""
-    _, heads, length, width = states.shape
-    by_example = states.view(rows, -1, heads, length, width).transpose(1, 2)
-    return by_example.reshape(rows, heads, -1, width)
+def _folded(states: Tensor, beams: int) -> Tensor:
+    """Join the K beams of each example: [Q, H, T, E] → [B, H, K·T, E]."""
+    return torch.unflatten(states, 0, (-1, beams)).transpose(1, 2).flatten(2, 3)
 
 
-def _unfolded(states: Tensor, queries: int) -> Tensor:
+def _unfolded(states: Tensor, beams: int) -> Tensor:
     """Undo `_folded`: [B, H, K·T, E] → [Q, H, T, E]."""
-    rows, heads, _, width = states.shape
-    by_beam = states.view(rows, heads, queries // rows, -1, width).transpose(1, 2)
-    return by_beam.reshape(queries, heads, -1, width)
+    return torch.unflatten(states, 2, (beams, -1)).transpose(1, 2).flatten(0, 1)

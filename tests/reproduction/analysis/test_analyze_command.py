@@ -104,8 +104,6 @@ def test_words_that_cannot_be_meant(
         (["fusion", *of_texts, f"run={lead},{lead[:8]}"], "is named twice"),
         (["locality", *of_texts, f"run={lead}"], "run= has no meaning for locality"),
         (["coherence", *of_texts], "model= is missing"),
-        (["fusion", *of_texts, "sampel=3"], "unknown setting 'sampel' (did you mean 'sample'?)"),
-        (["fuson"], "unknown analysis 'fuson' (did you mean 'fusion'?)"),
     ):
         assert main(["analyze", *words, *flags]) == 2
         (error,) = capsys.readouterr().err.strip().splitlines()

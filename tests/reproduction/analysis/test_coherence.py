@@ -71,11 +71,8 @@ def test_rows_and_tests() -> None:
         drawn(all_, (record("up", 1.0), up), (record("down", 1.0), down)), Ordered()
     )
     table: Any = found.table().set_index("row")
-    run, other = (
-        one.record.run_id
-        for one in drawn(all_, (record("up", 1), up), (record("down", 1), down)).runs
-    )
-    assert list(table.index) == [REFERENCE, SHUFFLED, run, other]
+    *texts, run, other = table.index
+    assert texts == [REFERENCE, SHUFFLED]
     assert table["coherence"].tolist()[::2] == [100.0, 100.0]
     assert table.loc[other, "coherence"] == 0.0
     assert table["n"].tolist() == [4, 4, 5, 4]

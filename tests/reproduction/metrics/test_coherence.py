@@ -15,7 +15,7 @@ from transformers import (
 )
 
 from longsumbench.core import Scoring
-from longsumbench.errors import DataError, UsageError
+from longsumbench.errors import DataError
 from longsumbench.metrics import pair_classifier
 from longsumbench_reproduction.metrics.coherence import Coherence
 
@@ -79,9 +79,3 @@ def test_the_head_counts_and_other_weights_do_not(tmp_path: Path) -> None:
     bare = Coherence(Scoring(coherence_model=str(write_bert(tmp_path / "bare", network=BertModel))))
     with pytest.raises(DataError, match=r"weights are missing .*: cls\.seq_relationship"):
         bare.check()
-
-
-def test_a_missing_model_is_named() -> None:
-    """The error names the setting."""
-    with pytest.raises(UsageError, match=r"score\.coherence_model is missing"):
-        Coherence(Scoring()).check()

@@ -1,6 +1,5 @@
 """Entities by capitals and by spaCy."""
 
-import sys
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -50,13 +49,6 @@ def _nothing_loaded() -> Iterator[None]:
     entities._pipeline.cache_clear()
 
 
-@pytest.fixture
-def folder(tmp_path: Path) -> str:
-    """Return a folder that looks like a pipeline's."""
-    (tmp_path / "config.cfg").touch()
-    return str(tmp_path)
-
-
 def test_real_spacy(tmp_path: Path) -> None:
     """The same of the library itself, with a pipeline of rules from a folder, where it is installed."""
     library = pytest.importorskip("spacy", reason="the extra spacy")
@@ -72,20 +64,21 @@ def test_real_spacy(tmp_path: Path) -> None:
     assert pipeline_identity(str(tmp_path / "rules")) == "en_pipeline 0.0.0"
 
 
-def test_spacy_asked_for_and_missing(monkeypatch: pytest.MonkeyPatch, folder: str) -> None:
-    """Without the package, one line says how to install it and what else to choose."""
-    monkeypatch.setitem(sys.modules, "spacy", None)
-    assert not available(folder)
-    advice = r"pip install -e '\.\[spacy\]'.*spacy download en_core_web_sm.*or choose model\.entities=capitals$"
-    with pytest.raises(EnvironmentProblem, match=advice):
-        find_entities("spacy", folder)
-
-
-@pytest.mark.parametrize("name", ["no_such_pipeline", ""])
-def test_a_missing_pipeline(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Without the pipeline, one line says how to get one and what else to choose."""
-    monkeypatch.setattr(entities, "find_spec", lambda package: package)
+@pytest.mark.parametrize(
+    ("package", "name", "advice"),
+    [
+        (None, "FOLDER", r"pip install -e '\.\[spacy\]'.*spacy download en_core_web_sm.*"),
+        ("spacy", "no_such_pipeline", "spacy download en_core_web_sm, "),
+        ("spacy", "", "spacy download en_core_web_sm, "),
+    ],
+)
+def test_what_is_missing(
+    package: str | None, name: str, advice: str, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    """Without the package or the pipeline, one line says how to get it and what else to choose."""
+    (tmp_path / "config.cfg").touch()
+    name = name.replace("FOLDER", str(tmp_path))
+    monkeypatch.setattr(entities, "find_spec", lambda _: package)
     assert not available(name)
-    advice = r"spacy download en_core_web_sm, or choose model\.entities=capitals$"
-    with pytest.raises(EnvironmentProblem, match=advice):
+    with pytest.raises(EnvironmentProblem, match=rf"{advice}or choose model\.entities=capitals$"):
         find_entities("spacy", name)

@@ -8,12 +8,11 @@ import pytest
 from support.paper_tables import TOYS, offer, toy_paper_table
 from support.toys import write_jsonl
 
-from longsumbench.errors import EnvironmentProblem, PointsFailed, UnknownName, UsageError
+from longsumbench.errors import EnvironmentProblem, PointsFailed, UsageError
 from longsumbench.runs.results import Results
 from longsumbench_reproduction.papers.command import paper
-from longsumbench_reproduction.papers.page_model import PaperPageFile, make_page, read_written
+from longsumbench_reproduction.papers.page_model import PaperPageFile, read_written
 from longsumbench_reproduction.papers.paper_tables import PaperRow
-from longsumbench_reproduction.papers.run_planning import plan_paper_table
 
 RANDOM = "longsumbench.models.baselines.system.Random.summarize"
 
@@ -48,17 +47,6 @@ def finish_times(folder: Path) -> dict[str, int]:
     return {path.parent.name: path.stat().st_mtime_ns for path in records}
 
 
-def test_a_table_runs_what_is_missing_and_writes_its_files(
-    typed: list[str], tmp_path: Path
-) -> None:
-    """Three runs, since Lead has no seed; the files show them, and the sweep's state is ordinary."""
-    names = [path.name for path in make(tmp_path, typed)]
-    assert names == [f"toy-table1{end}" for end in (".md", ".csv", "-a.png", ".json")]
-    assert written(tmp_path).missing == ()
-    assert set(written(tmp_path).runs) == set(finish_times(tmp_path))
-    assert len(finish_times(tmp_path)) == 3
-
-
 def test_settings_may_be_typed_or_arguments(typed: list[str], tmp_path: Path) -> None:
     """Both make the same page, also of texts in a folder whose name has a blank; it shows what the command prints."""
     folder = write_jsonl(tmp_path / "my texts")
@@ -85,18 +73,6 @@ def test_tables_share_runs(typed: list[str], tmp_path: Path) -> None:
     assert finish_times(tmp_path) == after
 
 
-def test_without_runs_the_page_shows_what_is_missing(typed: list[str], tmp_path: Path) -> None:
-    """With `run=False` nothing runs, no texts are needed, and the missing runs are named."""
-    (page, *_) = make(tmp_path, [], run=False)
-    assert finish_times(tmp_path) == {}
-    assert written(tmp_path).missing == (
-        "Lead on Toys seed=1",
-        "Random on Toys seed=1",
-        "Random on Toys seed=2",
-    )
-    assert "0 of 3 runs finished.\n\nMissing: Lead on Toys" in page.read_text()
-
-
 def test_a_failed_run_is_continued_by_the_same_command(
     typed: list[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -115,20 +91,6 @@ def test_a_failed_run_is_continued_by_the_same_command(
     make(tmp_path, typed)
     assert written(tmp_path).missing == ()
     assert finish_times(tmp_path)[lead] == before[lead]
-
-
-def test_an_interrupt_leaves_a_page(
-    typed: list[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """After Ctrl-C the page has the finished runs."""
-
-    def interrupted(*_: object) -> None:
-        raise KeyboardInterrupt
-
-    monkeypatch.setattr(RANDOM, interrupted)
-    with pytest.raises(KeyboardInterrupt):
-        make(tmp_path, typed)
-    assert (len(written(tmp_path).runs), len(written(tmp_path).missing)) == (1, 2)
 
 
 def test_texts_out_of_reach(
@@ -167,16 +129,7 @@ def test_finished_runs_need_no_texts(
         make(tmp_path, ["score.resamples=200"])
 
 
-def test_what_cannot_be_made(typed: list[str], tmp_path: Path) -> None:
-    """An unknown table has a nearest name; a table has its settings, so that no sweeper chooses them."""
-    with pytest.raises(UnknownName, match="did you mean 'toy-table1'"):
-        make(tmp_path, typed, "toy-tabel1")
+def test_no_sweeper_chooses_settings(typed: list[str], tmp_path: Path) -> None:
+    """A table has its settings, so that no sweeper chooses them."""
     with pytest.raises(UsageError, match="hydra/sweeper=optuna chooses settings"):
         make(tmp_path, [*typed, "hydra/sweeper=optuna"])
-
-
-def test_an_unknown_kind_has_no_page(tmp_path: Path) -> None:
-    """The error names the nearest kind."""
-    job = plan_paper_table(toy_paper_table(kind="dimension"), [], Results(tmp_path))
-    with pytest.raises(UnknownName, match="did you mean 'dimensions'"):
-        make_page(job)

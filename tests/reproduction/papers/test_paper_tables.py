@@ -4,7 +4,6 @@ The settings expected here are typed from the papers, not from the suite's files
 """
 
 import re
-from collections import Counter
 from collections.abc import Sequence
 from dataclasses import replace
 from functools import cache
@@ -90,20 +89,6 @@ def selected(paper_table: PaperTable, row: PaperRow, dataset: str) -> pd.DataFra
     for column, value in {**place, "dataset": dataset, **row.published}.items():
         table = table[table[column] == value]
     return table
-
-
-def test_all_tables_and_figures() -> None:
-    """There are 27: 6 of SEAL, 11 of PageSum, 5 of ETADS, and 5 of the Hierarchical Transformer."""
-    numbers = Counter(name.rstrip("0123456789") for name in NAMES)
-    assert numbers == {
-        "seal-table": 4,
-        "seal-figure": 2,
-        "pagesum-table": 8,
-        "pagesum-figure": 3,
-        "etads-table": 5,
-        "hierarchical-table": 5,
-    }
-    assert PAPER_TABLES["pagesum-figure3"].prints == "Figure 3"
 
 
 @pytest.mark.parametrize("name", NAMES)
@@ -303,11 +288,10 @@ SEAL_TABLE4 = {
 }
 
 
-@pytest.mark.parametrize("name", ["seal-table2", "seal-table4"])
-def test_seal_tables_2_and_4_at_paper_scale(name: str) -> None:
+def test_seal_table_2_at_paper_scale() -> None:
     """Lengths as in Table 4, training as in §5, with twice the steps on Search2Wiki; Trunc reads 1,024 tokens."""
-    systems = ["Trunc", "CA", "EA", "SEAL"] if name == "seal-table2" else ["CA", "EA", "SEAL"]
-    points = planned(name, PAPER)
+    systems = ["Trunc", "CA", "EA", "SEAL"]
+    points = planned("seal-table2", PAPER)
     assert list(points) == [(label, dataset) for dataset, label in product(SEAL_TABLE4, systems)]
     for (label, dataset), (config,) in points.items():
         lengths, extract, segment = SEAL_TABLE4[dataset]

@@ -105,14 +105,6 @@ def test_typed_words_replace_those_of_the_table(tmp_path: Path) -> None:
     assert job.datasets["Toys"].path == f"{tmp_path}/my texts"
 
 
-def test_a_setting_that_only_some_rows_have_is_left_out_of_the_others(tmp_path: Path) -> None:
-    """As in a sweep over models: LexRank has a damping, Lead has none."""
-    rows = {"Lead": PaperRow("model=lead"), "LexRank": PaperRow("model=lexrank")}
-    lead, lexrank = planned(toy_paper_table(rows=rows), tmp_path, "model.damping=0.3").rows
-    assert vars(lexrank.points[0].config.model)["damping"] == 0.3
-    assert not hasattr(lead.points[0].config.model, "damping")
-
-
 def test_a_row_has_one_run_for_each_seed(tmp_path: Path) -> None:
     """Several values of another setting would be several runs in one row, of which one would be shown."""
     problem = "would be one row of the table: type one value, or several seeds"
@@ -212,24 +204,12 @@ def test_the_run_that_finished_last_counts(tmp_path: Path) -> None:
         assert planned(ONE_RUN, tmp_path).rows[0].finished == (other if is_last else record,)
 
 
-@pytest.mark.parametrize(
-    "change",
-    [
-        {"versions": {}},
-        {"versions": {"gone": 1}},
-        {"versions": {"scoring": 0}},
-    ],
-    ids=str,
-)
-def test_a_page_uses_runs_of_the_current_versions_only(
-    change: dict[str, Any], tmp_path: Path
-) -> None:
+def test_a_page_uses_runs_of_the_current_versions_only(tmp_path: Path) -> None:
     """A run with other versions, or none, is no run of the table, nor an error."""
     (record,) = run_all(planned(ONE_RUN, tmp_path, f"path.toys={write_jsonl(tmp_path / 'texts')}"))
-    if change.get("versions"):
-        change = {"versions": {**record.key.versions, **change["versions"]}}
-    changed(record, **change).write(Results(tmp_path / "r").run_folder(record))
-    assert planned(ONE_RUN, tmp_path).rows[0].finished == ()
+    for versions in ({}, {**record.key.versions, "scoring": 0}):
+        changed(record, versions=versions).write(Results(tmp_path / "r").run_folder(record))
+        assert planned(ONE_RUN, tmp_path).rows[0].finished == ()
 
 
 def test_a_run_without_a_requested_metric_is_missing(tmp_path: Path) -> None:

@@ -5,7 +5,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from support.reproduction.paper_jobs import finished_run, paper_job
+from support.reproduction.paper_jobs import finished_run, judge, paper_job
 
 from longsumbench.core import DatasetSettings
 from longsumbench.leaderboards.seed_groups import NOT_LEARNED, Learned, ResultRow, ScoresOfRuns
@@ -120,11 +120,7 @@ def test_rows_that_did_not_learn_are_marked(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """The row has the word of the gate, the floor and the lift; a row without a run has none."""
-
-    def judged(rows: Sequence[ResultRow], scores: ScoresOfRuns) -> dict[str, Learned]:
-        return {row.key: Learned(NOT_LEARNED, "2 %", 41.23, -1.7) for row in rows}
-
-    monkeypatch.setattr("longsumbench_reproduction.papers.published_rows.gate_rows", judged)
+    judge(monkeypatch, Learned(NOT_LEARNED, "2 %", 41.23, -1.7))
     (block, *_) = page(tmp_path, seal()).blocks
     names = ("learned", "floor", "lift, %")
     assert [row_of(block, "SEAL")[name] for name in names] == [NOT_LEARNED, "41.2", "-2"]

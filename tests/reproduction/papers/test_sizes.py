@@ -8,7 +8,7 @@ from support.reproduction.paper_jobs import analysis_job, write_texts
 from support.requirements import SHARED_FOLDER
 from support.tiny_bert import write_bert
 
-from longsumbench.analysis.dataset.tables import PUBLISHED_SIZES, TABLES_OF_SIZES, read_printed_size
+from longsumbench.analysis.dataset.tables import PUBLISHED_SIZES, TABLES_OF_SIZES
 from longsumbench.core import DatasetSettings
 from longsumbench.errors import EnvironmentProblem
 from longsumbench_reproduction.papers.sizes import sizes_page
@@ -23,15 +23,6 @@ def texts(folder: Path) -> DatasetSettings:
     return write_texts(folder, {"train": rows * 4, "test": rows})
 
 
-@pytest.mark.parametrize(
-    ("text", "value"), [("24.2k", 24_200), ("4.8M", 4.8e6), ("8154.3", 8154.3)]
-)
-def test_printed_numbers_have_units(text: str, value: float) -> None:
-    """A number in thousands or millions is read as such; a dash is no number."""
-    assert read_printed_size(text) == pytest.approx(value)
-    assert read_printed_size("–") is None
-
-
 def test_mean_and_95th_percentile_of_lengths_by_hand(tmp_path: Path) -> None:
     """The mean of 2, 4 and 6 words is 4, and the 95th percentile is 5.8; the printed row is the paper's.
 
@@ -42,6 +33,8 @@ def test_mean_and_95th_percentile_of_lengths_by_hand(tmp_path: Path) -> None:
     (block,) = page.blocks
     printed, words, tokens = block.rows
     assert list(printed[2:]) == ["215k", "10k", "24.2k", "460", "754"]
+    lengths = page.numbers[page.numbers["kind"] == "printed"]["value"]
+    assert lengths.tolist() == [215_000, 10_000, 24_200, 460, 754]
     assert list(words[1:]) == ["ours: words", "12 / 0 / 3", "4.0", "5.8", "2.0", "2.9"]
     assert tokens[1].startswith("ours: tokens (trained BPE, ")
     assert any(

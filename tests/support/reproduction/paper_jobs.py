@@ -7,15 +7,18 @@ from pathlib import Path
 from typing import Any
 
 import pandas as pd
+import pytest
 from support.paper_tables import toy_paper_table
 from support.run_records import record
 
 from longsumbench.cli.main import main
 from longsumbench.core import DatasetSettings, RunConfig, registry
+from longsumbench.leaderboards.seed_groups import Learned, ResultRow, ScoresOfRuns
 from longsumbench.metrics.aggregate import aggregate, aggregate_measures, write_scores
 from longsumbench.runs.plan import PlannedRun
 from longsumbench.runs.record import RunRecord
 from longsumbench.runs.results import Results
+from longsumbench_reproduction.papers import published_rows
 from longsumbench_reproduction.papers.page_model import Job, RowRuns
 from longsumbench_reproduction.papers.paper_tables import PaperClaim, PaperRow, PaperTable
 
@@ -55,20 +58,6 @@ def finished_run(
     return found
 
 
-def _row_runs(
-    rows: Mapping[str, PaperRow],
-    dataset: str,
-    runs: Mapping[str, Sequence[RunRecord | None]],
-    config: RunConfig,
-) -> tuple[RowRuns, ...]:
-    """Return each row with its points, one for each of its runs."""
-    point = PlannedRun(config, name="a point")
-    return tuple(
-        RowRuns(label, rows[label], dataset, (point,) * len(of_row), tuple(of_row))
-        for label, of_row in runs.items()
-    )
-
-
 def paper_job(
     paper_table: PaperTable,
     results: Path,
@@ -85,11 +74,16 @@ def paper_job(
         dataset: the paper's name of the only dataset that is read.
         settings: of that dataset; default: arxiv from the hub.
     """
-    rows = _row_runs(
-        paper_table.rows, dataset, runs, RunConfig(registry.load_config_class("lead")())
-    )
+    config = RunConfig(registry.load_config_class("lead")())  # the system is not built
+    config = replace(config, decode=replace(config.decode, reference_evidence=True))
+    point = PlannedRun(config, name="a point")
+    rows = []
+    for label, records in runs.items():
+        points = (point,) * len(records)
+        rows.append(RowRuns(label, paper_table.rows[label], dataset, points, tuple(records)))
     datasets = {dataset: settings or DatasetSettings("arxiv")}
-    return Job(paper_table, "probe", datasets, rows, {}, (), Results(results))
+    options: Mapping[str, Any] = paper_table.options
+    return Job(paper_table, "probe", datasets, tuple(rows), options, (), Results(results))
 
 
 def row_job(
@@ -106,23 +100,20 @@ def row_job(
         results: the results folder.
         runs: label of a row → its runs; None: not finished.
         dataset: settings of the texts that are read.
-        changes: fields of the paper table; `options` are also those of the job.
+        changes: fields of the paper table.
     """
     rows = {label: PaperRow(published={"system": label}) for label in runs}
     fields = {"kind": kind, "datasets": {"Toys": {}}, "rows": rows, **changes}
-    paper_table = toy_paper_table(**fields)
-    options: Mapping[str, Any] = paper_table.options
-    config = RunConfig(registry.load_config_class("lead")())  # the system is not built
-    config = replace(config, decode=replace(config.decode, reference_evidence=True))
-    return Job(
-        paper_table,
-        "probe",
-        {"Toys": dataset or DatasetSettings("arxiv")},
-        _row_runs(rows, "Toys", runs, config),
-        options,
-        (),
-        Results(results),
-    )
+    return paper_job(toy_paper_table(**fields), results, runs, "Toys", dataset)
+
+
+def judge(monkeypatch: pytest.MonkeyPatch, learned: Learned, **models: Learned) -> None:
+    """Let the gate say this about all systems, or what `models` has for a model."""
+
+    def gate(rows: Sequence[ResultRow], scores: ScoresOfRuns) -> dict[str, Learned]:
+        return {row.key: models.get(row.first.key.model, learned) for row in rows}
+
+    monkeypatch.setattr(published_rows, "gate_rows", gate)
 
 
 def run_row(results: Path, *words: object) -> RunRecord:
