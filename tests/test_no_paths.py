@@ -2,84 +2,101 @@
 
 import getpass
 import re
+import shutil
+import sys
+import tarfile
+from collections.abc import Iterable, Iterator
 from pathlib import Path
-from typing import Any
 
 import pytest
 from support.commands import Command
-from support.run_records import TRAINED, record, write_run
+from support.hub import model_hub
+from support.tiny_gguf import write_twins
+from support.tiny_seq2seq import tiny_checkpoint
+from support.toys import tiny_overrides, toy_words, write_jsonl
 
-from longsumbench.core import Summary
-from longsumbench.runs.record import ImportedOutputs
 from longsumbench.runs.run_names import shorten_paths
 
 OWNER = "ada_lovelace"
-SUMMARIES = [Summary(f"e-{number}", f"Summary number {number}.") for number in range(20)]
-SHARES = [(5 * number % 20) / 40 for number in range(20)]
+PROMPT = ["model=prompt", "model.length=5", "model.decode_length=12"]
+TUNED = ["model.lora_rank=2", *(f"train.{name}=2" for name in ("max_steps", "batch_size"))]
 
 
-def fill(root: Path, home: Path) -> list[str]:
-    """Write runs whose settings, commands, variants and facts have paths of a home folder; return their ids."""
-    for folder in ("bart", "tuned", "papers"):
-        (home / folder).mkdir(parents=True)
-    for file in ("coder.gguf", "tool.py", "out.jsonl"):
-        (home / file).write_text("")
-    settings: dict[str, dict[str, Any]] = {
-        "prompt": {"checkpoint": f"{home}/coder.gguf", "reading": "select"},
-        "seq2seq": {"checkpoint": f"{home}/bart", "init": "checkpoint"},
-        "ea": {"init": f"{home}/tuned"},
-        "command": {"command": f"python {home}/tool.py --in {{texts}}"},
-        "lead": {},
-    }
-    ids = []
-    for place, (model, of_model) in enumerate(settings.items()):
-        typed = [f"{name}={value}" for name, value in of_model.items()]
-        changes: dict[str, Any] = {"fit": TRAINED} if model == "ea" else {}
-        for variant in (f"{','.join(sorted(typed))}", f"{','.join(sorted([*typed, 'length=9']))}"):
-            run = record(
-                model,
-                30 - place,
-                run_id=f"{model[:6]}{len(variant):06d}",
-                variant=variant,
-                command=("longsumbench", "run", *typed, f"results_dir={root}"),
-                config={
-                    "model": {**of_model, "length": 9 * ("length" in variant)},
-                    "dataset": {"path": f"{home}/papers"},
-                    "results_dir": str(root),
-                },
-                system={"checkpoint": of_model["checkpoint"]} if "checkpoint" in of_model else {},
-                texts={"source": f"{home}/papers", "examples": {"test": 20}},
-                **changes,
-            )
-            write_run(root, run, SUMMARIES, SHARES)
-            ids.append(run.run_id)
-    origin = ImportedOutputs("out.jsonl", "0" * 64, f"{home}/out.jsonl")
-    write_run(root, record("theirs", 9, imported=origin), SUMMARIES, SHARES)
-    return ids
+def fill(root: Path, home: Path, run_command: Command) -> None:
+    """Run systems whose settings, commands, variants and facts have paths of a home folder."""
+    gguf = write_twins(home)
+    bart = shutil.copytree(tiny_checkpoint(), home / "bart")
+    (tool := home / "tool.py").write_text("print(input()[:90])")
+    results = (f"results_dir={root}", "baselines=false")
+    trunc = ["run", *tiny_overrides(write_jsonl(home / "toy"), steps=2), *results]
+    run_command(0, *trunc)
+    (stage,) = root.glob("runs/*/trunc/*/work/checkpoint")
+    run_command(0, *trunc, f"model.init={shutil.copytree(stage, home / 'tuned')}")
+    for system in (
+        ["model=lead"],
+        ["model=lead", "model.length=9"],
+        [*PROMPT, f"model.checkpoint={gguf}", "model.reading=select"],
+        [*PROMPT, f"model.checkpoint={gguf.with_suffix('')}", *TUNED],
+        ["model=seq2seq", f"model.checkpoint={bart}", "model.init=checkpoint", "train.max_steps=0"],
+        ["model=command", f"model.command={sys.executable} {tool}"],
+    ):
+        run_command(0, "run", *toy_words(home), *results, *system)
+    outputs = shutil.copy(next(root.glob("runs/*/lead/*/predictions.jsonl")), home / "out.jsonl")
+    words = ("--model", "theirs", "--dataset", "jsonl", f"dataset.path={home / 'toy'}", *results)
+    run_command(0, "import", outputs, *words, "--from", home / "theirs")
+
+
+def list_contents(paths: Iterable[Path]) -> Iterator[tuple[str, bytes]]:
+    """Yield name and content of files, also of those in bundles."""
+    for path in paths:
+        if path.suffix == ".xz":
+            with tarfile.open(path) as archive:
+                for member in archive:
+                    yield member.name, archive.extractfile(member).read()  # type: ignore[union-attr] # a file
+        elif path.is_file():
+            yield f"{path}", path.read_bytes()
 
 
 def test_shared_files_have_no_path_of_this_machine(
     tmp_path: Path, run_command: Command, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Tables, pictures, the site, exports, cards, comparisons and inspections name files by their last name."""
-    root, home, shared = tmp_path / "results", tmp_path / "home" / OWNER, tmp_path / "shared"
+    """Tables, pictures, the site, exports, cards, comparisons, inspections, bundles and pushed systems.
+
+    They name files by their last name. What was packed is verified with the texts alone.
+    """
+    home, shared = tmp_path / "home" / OWNER, tmp_path / "shared"
+    root = home / "results"
     monkeypatch.setenv("HOME", str(home))
-    first, second, *_ = fill(root, home)
+    home.mkdir(parents=True)
+    fill(root, home, run_command)
+    first, second = (path.name for path in root.glob("runs/*/lead/*"))
     place = ("--results-dir", root)
-    run_command(0, "leaderboard", "arxiv", "--against", "length", *place)
+    run_command(0, "leaderboard", "jsonl", "--against", "length", *place)
     run_command(0, "site", *place, "--output", shared / "site")
     for kind in ("eee", "hub", "csv", "latex"):
-        run_command(0, "export", "arxiv", "--format", kind, "--output", shared / kind, *place)
+        run_command(0, "export", "jsonl", "--format", kind, "--output", shared / kind, *place)
     run_command(0, "compare", first, second, *place)
     run_command(0, "inspect", first, "0", *place)
-    folders = [root / name for name in ("leaderboard", "comparisons", "inspections")]
-    files = [path for folder in (shared, *folders) for path in folder.rglob("*") if path.is_file()]
-    assert len(files) > 30
+    run_command(0, "runs", "pack", *place)
+    contents = {}
+    with model_hub(tmp_path) as hub:
+        for report in root.glob("runs/*/*/*/work/checkpoint/fit.json"):
+            run = report.parents[2]
+            run_command(0, "push", run, f"me/{run.name}", *place)
+            for name, content in hub.files[f"me/{run.name}"].items():
+                contents[f"{run.name}/{name}"] = content
+    folders = [root / name for name in ("leaderboard", "comparisons", "inspections", "bundles")]
+    for folder in (shared, *folders):
+        contents |= list_contents(folder.rglob("*"))
+    assert len(contents) > 100
     private = [str(tmp_path), OWNER]
     if len(getpass.getuser()) > len("root"):
         private.append(getpass.getuser())
     pattern = "|".join(map(re.escape, private)).encode()
-    assert [path for path in files if re.search(pattern, path.read_bytes())] == []
+    assert [name for name, content in contents.items() if re.search(pattern, content)] == []
+    merged = ("--results-dir", tmp_path / "merged")
+    run_command(0, "merge", root / "bundles/jsonl.tar.xz", *merged)
+    run_command(0, "verify", tmp_path / "merged", "--dataset-path", home / "toy", *merged)
 
 
 @pytest.mark.parametrize(

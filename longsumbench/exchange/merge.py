@@ -15,8 +15,8 @@ from longsumbench.errors import DataError
 from longsumbench.exchange.verify import flatten_values, unlike_values
 from longsumbench.files import write_atomically
 from longsumbench.formatting import format_count
-from longsumbench.runs.record import WORK_FOLDER, RunRecord
-from longsumbench.runs.results import VERIFIED_FILE, Results, finished_folders, hash_scored_files
+from longsumbench.runs.record import VERIFIED_FILE, WORK_FOLDER, RunRecord
+from longsumbench.runs.results import Results, finished_folders, hash_scored_files
 from longsumbench.views.leaderboard import update_table
 
 # What belongs to a machine or to its user

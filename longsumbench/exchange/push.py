@@ -13,7 +13,7 @@ from longsumbench.modeling.checkpoints import describe_error
 from longsumbench.runs.checkpoints import recorded_decoding
 from longsumbench.runs.record import RunRecord
 from longsumbench.runs.results import Results
-from longsumbench.runs.run_names import describe_run, hide_folders
+from longsumbench.runs.run_names import describe_run, hide_folders, shorten_values
 from longsumbench.runs.summarize import resolve_system
 
 # Endings of files; never pickles
@@ -59,6 +59,7 @@ def push_run(results: Results, run: str, repository: str, private: bool = False)
         staged = Path(name)
         saved_system.load().save(staged)
         facts = {**read_saved(staged), "decode": recorded_decoding(record)}
+        facts["config"] = shorten_values(facts["config"])
         write_atomically(staged / "system.json", json.dumps(facts, indent=1))
         for path, content in hub_files(hide_folders(record), repository).items():
             write_atomically(staged / path, content)

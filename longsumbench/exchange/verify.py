@@ -54,6 +54,7 @@ from longsumbench.runs.overrides import add_config_file, as_hydra, read_config_f
 from longsumbench.runs.pipeline import build_run_key
 from longsumbench.runs.predictions import digest_texts, num_summarized, read_summaries
 from longsumbench.runs.record import (
+    VERIFIED_FILE,
     ImportedOutputs,
     RecordedSystem,
     RecordedTexts,
@@ -63,7 +64,7 @@ from longsumbench.runs.record import (
     recorded_facts,
     split_variant,
 )
-from longsumbench.runs.results import VERIFIED_FILE, Results, find_stage, hash_scored_files
+from longsumbench.runs.results import Results, find_stage, hash_scored_files
 from longsumbench.runs.run_names import describe_run
 from longsumbench.runs.scoring import (
     copies_sources,
@@ -280,6 +281,9 @@ def _expected_record(
     changes["fit"] = _expected_fit(folder, record, config, texts)
     expected = replace(record, **changes)
     try:
+        for name, value in config.model.identity().items():
+            if record.system.more.get(name, value) != value:
+                raise DataError(f"{name} are others on this machine")
         key = build_run_key(config, texts, expected.outputs_digest if record.imported else "")
         # Other code may have made it
         key = replace(key, versions=record.key.versions)

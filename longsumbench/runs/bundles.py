@@ -3,19 +3,23 @@
     results/bundles/<dataset>.tar.xz   runs/<dataset>/<model>/<run id>/… as in the results folder, without work/
     results/bundles/<dataset>.csv      a line for each run
 
-The same files give the same bundle, byte for byte. A bundle is read from its unpacked copy in the cache.
+The same files give the same bundle, byte for byte. A bundle is for others: of a path in settings, commands and facts it
+has the last name. A bundle is read from its unpacked copy in the cache.
 """
 
 import csv
 import errno
+import hashlib
 import io
 import lzma
 import shutil
 import tarfile
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from functools import partial
 from pathlib import Path
 from typing import Any
+
+from omegaconf import OmegaConf
 
 from longsumbench.cache.artifacts import (
     REPAIR,
@@ -27,7 +31,9 @@ from longsumbench.cache.artifacts import (
 from longsumbench.errors import DataError, shorten_path
 from longsumbench.files import digest, hash_regular, replaced_file, write_atomically
 from longsumbench.formatting import format_bytes
-from longsumbench.runs.record import WORK_FOLDER, RunRecord, measured_mean
+from longsumbench.runs.overrides import read_config_file
+from longsumbench.runs.record import VERIFIED_FILE, WORK_FOLDER, RunRecord, measured_mean
+from longsumbench.runs.run_names import shorten_paths, shorten_values
 
 ENDING = ".tar.xz"
 _RUN_PARTS = 4  # names in the path of a run's folder in a bundle
@@ -46,27 +52,46 @@ _IMPOSSIBLE_NAMES = (
 _HEADER = ("run_id", "model", "variant", "seed", "n", "ranked_by", "score", "digest")
 
 
-def write_bundle(bundle: Path, runs: Sequence[tuple[Path, RunRecord]]) -> None:
-    """Write folders of runs and their records as a bundle and its index, in their order; each replaces an old one."""
+def write_bundle(bundle: Path, folders: Iterable[Path]) -> None:
+    """Write sorted folders of runs as a bundle and its index; each replaces an old one."""
     with replaced_file(bundle) as file, tarfile.open(fileobj=file, mode="w:xz") as archive:
-        for folder, _ in runs:
+        for folder in folders:
             for name in files_to_pack(folder):
-                data = (folder / name).read_bytes()
+                data = _read_for_others(folder, name)
                 member = tarfile.TarInfo("/".join(("runs", *folder.parts[-3:], name)))
                 member.size = len(data)
                 archive.addfile(member, io.BytesIO(data))
         # A bundle that would be refused when it is read is not written.
         archive.close()
         _check_content(bundle, file.tell(), archive.offset)
-    write_atomically(index_file(bundle), format_index(runs))
+    copies = unpack_bundle(bundle).glob("runs/*/*/*")
+    write_atomically(index_file(bundle), format_index(sorted(copies)))
 
 
-def format_index(runs: Sequence[tuple[Path, RunRecord]]) -> str:
+def _read_for_others(folder: Path, name: str) -> bytes:
+    """Read a file of a run; of a path in its record, its settings or its origin only the last name stays."""
+    path = folder / name
+    data = path.read_bytes()
+    if name in ("record.json", "origin.json"):
+        return shorten_paths(data.decode()).encode()
+    if name == "config.yaml":
+        config = OmegaConf.create()
+        for key, value in shorten_values(read_config_file(path)).items():
+            OmegaConf.update(config, key, value)
+        return OmegaConf.to_yaml(config).encode()
+    if name == VERIFIED_FILE:  # it has the hash of the record
+        packed_hash = hashlib.sha256(_read_for_others(folder, "record.json")).hexdigest()
+        return data.replace(hash_file(folder / "record.json").encode(), packed_hash.encode())
+    return data
+
+
+def format_index(folders: Iterable[Path]) -> str:
     """Return the index of a bundle: CSV with a line for each run."""
     index = io.StringIO()
     lines = csv.writer(index, lineterminator="\n")
     lines.writerow(_HEADER)
-    for folder, record in runs:
+    for folder in folders:
+        record = RunRecord.read(folder)
         hashes = {name: hash_file(folder / name) for name in files_to_pack(folder)}
         ranked_by = record.evaluation.ranked_by
         mean = measured_mean(record, ranked_by)

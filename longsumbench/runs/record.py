@@ -25,6 +25,7 @@ _log = logging.getLogger(__name__)
 
 _REPEAT_ADVICE = "the same `longsumbench run` command makes it again, or remove it"
 SHORT_ID = 8
+VERIFIED_FILE = "verified.json"
 WORK_FOLDER = "work"  # of a run: logs and links to stages, which belong to a machine
 # Commas outside brackets and double quotes
 _BETWEEN_SETTINGS = re.compile(r',\s*(?![^\[\]{}]*[\]}])(?=(?:[^"]*"[^"]*")*[^"]*$)')

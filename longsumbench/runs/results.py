@@ -45,11 +45,16 @@ from longsumbench.runs.bundles import (
     unpack_bundle,
     write_bundle,
 )
-from longsumbench.runs.record import WORK_FOLDER, RunRecord, TornRecord, output_files
+from longsumbench.runs.record import (
+    VERIFIED_FILE,
+    WORK_FOLDER,
+    RunRecord,
+    TornRecord,
+    output_files,
+)
 
 _log = logging.getLogger(__name__)
 
-VERIFIED_FILE = "verified.json"
 _NAMED = 3  # most runs in a message
 
 
@@ -257,8 +262,8 @@ def check_indexes(path: Path) -> None:
     """
     for bundle in [path] if path.is_file() else sorted(path.glob(f"bundles/*{ENDING}")):
         index = index_file(bundle)
-        runs = [(folder, RunRecord.read(folder)) for folder in finished_folders(bundle)]
-        if index.is_file() and index.read_bytes() != format_index(runs).encode():
+        content = format_index(finished_folders(bundle))
+        if index.is_file() and index.read_bytes() != content.encode():
             raise DataError("not the index of the runs in its bundle: delete it", index)
 
 
@@ -392,9 +397,11 @@ def pack_runs(results: Results) -> Iterator[str]:
         with results.leaderboard_lock(dataset):
             results.unpack(dataset)  # DataError if it is damaged
             chosen = [_choose_folder_to_pack(results, run) for run in results.run_folders(dataset)]
-            runs = [(folder, RunRecord.read(folder)) for folder in chosen if folder is not None]
-            write_bundle(bundle, runs)
-        yield f"packed: {format_count(len(runs), 'run')} → {bundle} ({format_bytes(bundle.stat().st_size)})"
+            folders = [folder for folder in chosen if folder is not None]
+            for folder in folders:
+                RunRecord.read(folder)  # DataError if it is damaged
+            write_bundle(bundle, folders)
+        yield f"packed: {format_count(len(folders), 'run')} → {bundle} ({format_bytes(bundle.stat().st_size)})"
 
 
 def _choose_folder_to_pack(results: Results, folder: Path) -> Path | None:

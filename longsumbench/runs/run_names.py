@@ -83,10 +83,14 @@ def shorten_paths(text: str) -> str:
     return _FOLDERS.sub("", text)
 
 
+def shorten_values(values: Mapping[str, Any]) -> Any:
+    """Return JSON values, also nested ones, in which each path is its last name."""
+    return json.loads(shorten_paths(json.dumps(values, ensure_ascii=False)))
+
+
 def hide_folders(record: RunRecord) -> RunRecord:
     """Return a record for others to read: of each path in its settings, command and facts, the last name."""
-    text = shorten_paths(json.dumps(asdict(record), ensure_ascii=False))
-    return msgspec.convert(json.loads(text), RunRecord)
+    return msgspec.convert(shorten_values(asdict(record)), RunRecord)
 
 
 def name_checkpoint(record: RunRecord) -> str:

@@ -216,7 +216,7 @@ def test_a_row_of_several_seeds_says_what_holds_for_each(
     assert "verified, reported" in row or "reported, verified" in row
 
 
-def test_packed_runs_are_checked_and_not_marked(work: Path, typed: Typed) -> None:
+def test_packed_runs_are_checked_and_not_marked(work: Path, typed: Typed, toy: Path) -> None:
     """Their copies in the cache stay as they are; a mark that was packed with its run still counts."""
     assert typed("verify", run_of("random"))[0] == 0
     assert typed("runs", "pack")[0] == 0
@@ -224,7 +224,7 @@ def test_packed_runs_are_checked_and_not_marked(work: Path, typed: Typed) -> Non
     copies = finished_folders(Path("results"))
     files = {path for copy in copies for path in copy.rglob("*")}
     for name in ("results", "results/bundles/mine.tar.xz", copies[0].name):
-        code, out, err = typed("verify", name)
+        code, out, err = typed("verify", name, "--dataset-path", toy / "texts")
         assert (code, "verified" in out, "packed, so it is not marked" in err) == (0, True, True)
     assert {path for copy in copies for path in copy.rglob("*")} == files
     assert marks_of_table(typed) == {"lead": "no", "random": "yes", "trunc": "no"}

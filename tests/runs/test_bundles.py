@@ -20,6 +20,7 @@ from longsumbench.runs import bundles
 from longsumbench.runs.record import RunRecord
 from longsumbench.runs.results import Results, find_stage, split_read_by
 from longsumbench.runs.run_list import list_runs
+from longsumbench.runs.run_names import hide_folders
 
 RUN = ["run", "dataset.name=mine"]
 
@@ -86,7 +87,9 @@ def contents(work: Path) -> list[object]:
     found: list[object] = [read_contents(Path("results/leaderboard"))]
     for run in results.records("mine"):
         outputs = longsumbench.load_outputs(run)["prediction"].to_list()
-        found += [run, outputs, read_contents(results.run_folder(run))]
+        files = read_contents(results.run_folder(run))
+        del files["record.json"], files["config.yaml"]  # they have no paths in a bundle
+        found += [hide_folders(run), outputs, files]
     return [*found, [(each.model, each.state, each.score) for each in list_runs(results)]]
 
 
@@ -149,7 +152,7 @@ def test_a_packed_run_is_not_replaced_by_less(
 
 @pytest.mark.parametrize("kind", ["changed", "added", "index"])
 def test_what_was_changed_after_packing_is_refused(
-    kind: str, work: Path, run_command: Command
+    kind: str, work: Path, toy: Path, run_command: Command
 ) -> None:
     """Neither a digit or a run in the copy in the cache nor one in the index of a bundle can be changed unseen."""
     pack_alone()
@@ -173,7 +176,8 @@ def test_what_was_changed_after_packing_is_refused(
         path.unlink()
     else:
         shutil.rmtree(copy)
-    assert problem not in run_command(0, "verify", "results").err
+    words = ("verify", "results", "--dataset-path", toy / "toy")
+    assert problem not in run_command(0, *words).err
 
 
 def test_a_finished_folder_replaces_the_packed_run(work: Path) -> None:
