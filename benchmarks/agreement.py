@@ -20,8 +20,7 @@ from typing import Any, NamedTuple
 import pandas as pd
 
 from longsumbench.files import write_atomically
-from longsumbench.outputs.agreement import Agreement, agreement
-from longsumbench.outputs.agreement_figure import write_agreement
+from longsumbench.outputs.agreement import Agreement, agreement, write_agreement
 
 PUBLISHED = Path(__file__).parents[1] / "results" / "reference" / "agreement" / "agreement.csv"
 METRICS = ["extractive", "novel_ngrams"]

@@ -37,7 +37,7 @@ from transformers import LEDConfig, LEDForConditionalGeneration
 
 from longsumbench.core import TrainConfig, registry
 from longsumbench.modeling.nn.device import to_device
-from longsumbench.modeling.training.optimization import (
+from longsumbench.modeling.training.trainer import (
     build_optimizer,
     make_dense,
     recompute_activations,

@@ -29,7 +29,7 @@ from transformers import (
 
 from longsumbench.core import Decoding
 from longsumbench.modeling.generation import decode
-from longsumbench.modeling.training.optimization import recompute_activations
+from longsumbench.modeling.training.trainer import recompute_activations
 from longsumbench.models.seq2seq.windows import read_in_windows
 from longsumbench.runs.environment import peak_memory_gb, reset_peak_memory
 

@@ -10,8 +10,8 @@ from omegaconf import DictConfig, OmegaConf
 from omegaconf.errors import OmegaConfBaseException
 from yaml import YAMLError  # type: ignore[import-untyped] # has no annotations
 
-from longsumbench.analysis.dataset.report import DatasetReport
 from longsumbench.analysis.dataset.stats import StatsSettings, describe_dataset
+from longsumbench.analysis.dataset.tables import DatasetReport
 from longsumbench.arguments import public_function
 from longsumbench.core import (
     DatasetSettings,

@@ -270,8 +270,7 @@ _AGREEMENT_ARGUMENTS = (
 
 
 def _execute_agreement(options: Namespace) -> None:
-    from longsumbench.outputs.agreement import agreement
-    from longsumbench.outputs.agreement_figure import write_agreement
+    from longsumbench.outputs.agreement import agreement, write_agreement
 
     result = agreement(
         options.folder, options.overrides, where=options.where, leave_out=options.leave_out

@@ -48,7 +48,7 @@ _STATS_ARGUMENTS = (
 
 
 def _execute_stats(options: Namespace) -> None:
-    from longsumbench.analysis.dataset.report import DatasetReport
+    from longsumbench.analysis.dataset.tables import DatasetReport
     from longsumbench.analysis.plan import plugged_statistic, stats
     from longsumbench.files import write_atomically
 

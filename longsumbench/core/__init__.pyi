@@ -48,6 +48,7 @@ from .corpus import (
     Source as Source,
 )
 from .documents import (
+    LETTERS as LETTERS,
     Cut as Cut,
     Document as Document,
     Example as Example,
@@ -59,8 +60,11 @@ from .documents import (
     Sentences as Sentences,
     Span as Span,
     Truncation as Truncation,
+    count_words as count_words,
+    counts_letters as counts_letters,
     describe_reading as describe_reading,
     total_truncation as total_truncation,
+    word_pattern as word_pattern,
 )
 from .language_model import (
     Answer as Answer,
@@ -135,10 +139,4 @@ from .system_config import (
     check_trained_part as check_trained_part,
     deciding_parts as deciding_parts,
     sees_reference as sees_reference,
-)
-from .words import (
-    LETTERS as LETTERS,
-    count_words as count_words,
-    counts_letters as counts_letters,
-    word_pattern as word_pattern,
 )

@@ -3,11 +3,18 @@
     "<think>Let me read.</think>A summary.<|eot_id|>"  --split_answer-->  "A summary."
 
 Servers and tokenizers do not always remove such marks. `UNKNOWN_MARK` finds what looks like another one.
+`report_failed` names examples without an answer.
 """
 
+import logging
 import re
+from collections.abc import Sequence
 from functools import cache
+from textwrap import shorten
 from typing import NamedTuple
+
+from longsumbench.errors import SuiteError
+from longsumbench.formatting import format_count
 
 UNKNOWN_MARK = re.compile(
     r"<[|｜][^<>\s]{1,40}>|<[^<>\s]{1,40}[|｜]>|\[/?[A-Z]+(?:_[A-Z]+)*\]|</?(?!key>)[A-Za-z][\w:-]*>"
@@ -133,3 +140,32 @@ def known_marks(thinking_end: str) -> re.Pattern[str]:
         further_pattern = f"{re.escape(further[kind])}|" if kind in further else ""
         kinds.append(f"(?P<{kind}>{further_pattern}{pattern})")
     return re.compile("|".join(kinds), re.IGNORECASE)
+
+
+_log = logging.getLogger(__name__)
+
+# Characters of the ids in a message.
+_LONGEST_NAMES = 200
+
+
+def report_failed(failed: Sequence[tuple[str, SuiteError]], choice: str) -> None:
+    """Name examples without an answer in a warning or, if the choice is to stop, in an error.
+
+    Args:
+        failed: id of each such example, and why it has none.
+        choice: `decode.failed`.
+
+    Raises:
+        SuiteError: of the class of the first problem, if the choice is "stop".
+    """
+    if not failed:
+        return
+    ids = ", ".join(repr(name) for name, _ in failed)
+    names = shorten(ids, _LONGEST_NAMES, placeholder=" …")
+    first = failed[0][1]
+    lost = f"no answer about {format_count(len(failed), 'example')}, {names} (decode.failed={choice}): {first}"
+    if choice == "stop":
+        raise type(first)(
+            f"{lost}; decode.failed=empty scores an empty summary, decode.failed=leave_out none"
+        )
+    _log.warning(lost)

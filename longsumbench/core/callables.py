@@ -82,12 +82,12 @@ class _Hasher(NumpyHasher):
         super().__init__("sha1")
         self.reached: list[Any] = []  # functions and classes
 
-    def save(self, value: Any) -> None:
+    def save(self, value: object) -> None:
         if isinstance(value, MethodType):  # joblib takes its name only
             value = [value.__func__, value.__self__]
         super().save(value)
 
-    def reducer_override(self, value: Any) -> Any:
+    def reducer_override(self, value: object) -> Any:
         if isinstance(value, FunctionType | type) and not _is_stored_by_name(value):
             self.reached.append(value)
             return str, (value.__qualname__, len(self.reached))

@@ -39,10 +39,10 @@ from longsumbench.core import (
     Section,
     Sentences,
 )
-from longsumbench.corpora.loading.clones import distinct_grams
 from longsumbench.corpora.loading.text_files import lines_of
 from longsumbench.errors import DataError, EnvironmentProblem
 from longsumbench.files import BadFile, parse_json, read_json
+from longsumbench.rouge.tokenizer import distinct_grams
 from longsumbench.sentences import split_sentences
 
 ASPECT_QUERIES = {

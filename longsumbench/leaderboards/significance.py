@@ -118,18 +118,21 @@ def _correct_difference(
     equal = effect.mean == 0 and effect.error == 0
     half = 0.0 if equal else effect.half_width(1 - correction.level)
     outcome = Outcome.AHEAD if correction.significant else Outcome.NOT_SHOWN
+    p, p_alone = correction.p, effect.p_value()
     # The least p-value of `paired_effect`
     if not correction.significant and 2.0 ** (1 - pair.examples) >= strictest:
         outcome = Outcome.FEW_EXAMPLES
         half = math.nan  # so the bounds are NaN, with their limits, too
+    if pair.one_seed:
+        outcome, p, p_alone = Outcome.SINGLE_SEED, None, None
     return TestedDifference(
         mean=effect.mean,
         low=max(effect.mean - half, -pair.limit),
         high=min(effect.mean + half, pair.limit),
-        p=None if pair.one_seed else correction.p,
+        p=p,
         detectable=effect.detectable(strictest, POWER),
-        outcome=Outcome.SINGLE_SEED if pair.one_seed else outcome,
-        p_alone=None if pair.one_seed else effect.p_value(),
+        outcome=outcome,
+        p_alone=p_alone,
         confidence=100 * (1 - correction.level),
     )
 

@@ -54,7 +54,8 @@ def estimate_mean(values: Numbers) -> Estimate | None:
 
 def stored_estimate(mean: float, low: float | None, high: float | None) -> Estimate:
     """Return a mean with an interval as records store it: None if it is unknown."""
-    return Estimate(mean, math.nan if low is None else low, math.nan if high is None else high)
+    bounds = (math.nan if bound is None else bound for bound in (low, high))
+    return Estimate(mean, *bounds)
 
 
 @dataclass(frozen=True)

@@ -2,7 +2,7 @@
 
     outputs, references --describe_outputs--> facts for the record --output_warnings--> warnings
 
-Words are those that lengths count (`core.words`), lowercased; a sequence is three consecutive words, and in loops four.
+Words are those that lengths count (`core.count_words`), lowercased; a sequence is three consecutive words, and in loops four.
 """
 
 import re

@@ -20,7 +20,7 @@ from longsumbench.modeling.checkpoint_files import read_config
 from longsumbench.modeling.neural_config import NeuralConfig
 from longsumbench.modeling.nn.device import check_memory
 from longsumbench.modeling.nn.initialization import xavier
-from longsumbench.modeling.nn.pretrained_encoder import PretrainedEncoder
+from longsumbench.modeling.nn.unit_encoder import PretrainedEncoder
 from longsumbench.modeling.unit_reader import UnitReader
 
 _FREE = {

@@ -11,7 +11,7 @@ from longsumbench.modeling.adapters import find_adapter, merge_adapter
 from longsumbench.modeling.gguf_files import gguf_title
 
 if TYPE_CHECKING:
-    from transformers import PreTrainedConfig, PreTrainedModel
+    from transformers import PreTrainedConfig, PreTrainedModel, PreTrainedTokenizerBase
 
     from longsumbench.modeling.checkpoints import NetworkClass
 
@@ -82,7 +82,7 @@ class Pretrained:
             merge_adapter(network, folder, f"model.adapter={self.adapter}") if folder else network
         )
 
-    def check_vocabulary(self, tokenizer: Any, entries: int) -> None:
+    def check_vocabulary(self, tokenizer: "PreTrainedTokenizerBase", entries: int) -> None:
         """Check that every token of a tokenizer has one of the network's embeddings."""
         checkpoints.check_vocabulary(tokenizer, entries, self.shown_as)
 

@@ -1,6 +1,7 @@
 """`longsumbench agreement`: how far metrics agree with what people judged.
 
 folder --read_judged, score_judged--> scores, judgements --measure_agreement--> a row per aspect, level and measure
+--agreement_figure--> a panel per aspect, with metrics as points
 """
 
 from collections.abc import Mapping, Sequence
@@ -20,7 +21,7 @@ from longsumbench.files import format_csv
 from longsumbench.formatting import format_count, format_interval
 from longsumbench.leaderboards.comparability import ROUGE_HEADINGS
 from longsumbench.leaderboards.significance import LEVEL
-from longsumbench.metrics.aggregate import BOOTSTRAP_SEED
+from longsumbench.metrics.aggregate import BOOTSTRAP_SEED, Estimate
 from longsumbench.metrics.rank_statistics import (
     average_first_axis,
     draw_counts,
@@ -38,6 +39,8 @@ from longsumbench.outputs.judgements import (
     read_judged,
     score_judged,
 )
+from longsumbench.views.figures import render_picture, write_pictures
+from longsumbench.views.intervals import IntervalFigure, IntervalPanel, IntervalRow
 from longsumbench.views.tables import Block, Stressed, Tied, terminal
 
 # Fewer are refused at the level of systems, and marked within documents
@@ -329,3 +332,27 @@ def _test_against_best(table: pd.DataFrame, taus: Mapping[str, Numbers]) -> pd.D
         table.loc[others.index, "p"] = p_values
         table.loc[others.index, "p_holm"] = holm(p_values)
     return table
+
+
+def write_agreement(result: Agreement, folder: Path) -> list[Path]:
+    """Write `agreement.csv`, `.png` and `.svg`; return their paths."""
+    figure = agreement_figure(result)
+    pictures = render_picture(figure.size, figure.draw)
+    files = {f"agreement.{kind}": image for kind, image in pictures.items()}
+    return write_pictures(folder, {"agreement.csv": result.csv(), **files})
+
+
+def agreement_figure(result: Agreement) -> IntervalFigure:
+    """Return τ within documents of each metric, with its 95 % interval, and levels of the annotators and the controls."""
+    panels = []
+    for aspect in result.aspects:
+        rows, levels = [], {}
+        for measure, number in result.select_rows(aspect).iterrows():
+            heading = measure_heading(str(measure))
+            if number["kind"] == "metric":
+                estimate = Estimate(number["tau"], number["tau_lo"], number["tau_hi"])
+                rows.append(IntervalRow(heading, estimate))
+            elif measure in (ANNOTATORS, *CONTROLS) and number["tau"] == number["tau"]:
+                levels[heading] = number["tau"]
+        panels.append(IntervalPanel(aspect, rows, levels))
+    return IntervalFigure(f"{result.name}: agreement with people, τ within documents", panels, "τ")

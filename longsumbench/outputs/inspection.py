@@ -47,8 +47,13 @@ from longsumbench.sentences import split_summary
 from longsumbench.views.evidence.array_views import Selections, views
 from longsumbench.views.evidence.picture import describe_view, draw_views
 from longsumbench.views.figures import write_pictures
-from longsumbench.views.html import headed_references, render_page
-from longsumbench.views.marked_words import mark_words, shared_by, word_stems
+from longsumbench.views.html import (
+    headed_references,
+    mark_words,
+    render_page,
+    shared_by,
+    word_stems,
+)
 from longsumbench.views.tables import Block, terminal
 
 _SOURCE_WORDS = 60  # of the beginning of a source, on the terminal

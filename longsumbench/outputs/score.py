@@ -24,8 +24,12 @@ from longsumbench.core import (
     collect_bounds,
 )
 from longsumbench.core.terminal_text import remove_control_codes
-from longsumbench.corpora.loading.cut_texts import CutTexts, describe_end
-from longsumbench.corpora.loading.markup import describe_marks, marks_in
+from longsumbench.corpora.loading.text_damage import (
+    CutTexts,
+    describe_end,
+    describe_marks,
+    marks_in,
+)
 from longsumbench.errors import UsageError
 from longsumbench.formatting import format_count
 from longsumbench.leaderboards.comparability import ROUGE_HEADINGS

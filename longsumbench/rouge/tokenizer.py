@@ -1,4 +1,4 @@
-"""The tokenizers: ROUGE's rule, which keeps a–z and 0–9, and one for every script.
+"""The tokenizers: ROUGE's rule, which keeps a–z and 0–9, and one for every script; runs of words, to find copies.
 
 Both turn the sentences of a text into a flat list of words, in which `MARK` ends each sentence.
 """
@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterable
 from functools import cache, lru_cache
 from itertools import count
 
-from longsumbench.core.words import BLANKLESS
+from longsumbench.core.documents import BLANKLESS
 from longsumbench.rouge.stemmers import Stem
 
 TOKENIZERS = ("default", "unicode")
@@ -121,3 +121,14 @@ class Vocabulary(dict[str, int]):
     def size(self) -> int:
         """The largest number so far plus one."""
         return len(self._numbers) + 1
+
+
+def distinct_grams(text: Iterable[str], words: int) -> set[tuple[str, ...]]:
+    """Return the different runs of some number of words, across the ends of sentences."""
+    tokens = plain_words(text)
+    return set(zip(*(tokens[start:] for start in range(words)), strict=False))
+
+
+def plain_words(text: Iterable[str]) -> list[str]:
+    """Return ROUGE's lower-cased words of a text without stemming, across the ends of sentences."""
+    return [word for word in default_words(text) if word != MARK]

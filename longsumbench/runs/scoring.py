@@ -20,7 +20,7 @@ from longsumbench.core import (
     total_truncation,
 )
 from longsumbench.corpora.loading.load import Texts, warn_once
-from longsumbench.corpora.loading.markup import describe_marks, marks_in
+from longsumbench.corpora.loading.text_damage import describe_marks, marks_in
 from longsumbench.errors import DataError
 from longsumbench.metrics.aggregate import column_means, write_scores
 from longsumbench.metrics.evaluate import (

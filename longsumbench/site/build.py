@@ -32,8 +32,8 @@ from longsumbench.site.pages import (
     SiteSweep,
     SweepsPage,
     page_name,
+    show_block,
 )
-from longsumbench.site.shown_tables import show_block
 from longsumbench.sweeps.state import sweeps_in
 from longsumbench.views.html import static_text
 from longsumbench.views.leaderboard import TableView

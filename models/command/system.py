@@ -17,8 +17,8 @@ from typing import Any, NamedTuple
 
 from longsumbench.cache.request_cache import RequestCache
 from longsumbench.core import Decoding, Example, FitContext, Summary, System
+from longsumbench.core.answer_text import report_failed
 from longsumbench.core.callables import query_argument, registered_function
-from longsumbench.core.failures import report_failed
 from longsumbench.core.terminal_text import remove_control_codes
 from longsumbench.errors import EnvironmentProblem, SuiteError
 from longsumbench.interrupts import time_limit

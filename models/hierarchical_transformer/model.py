@@ -26,7 +26,7 @@ from longsumbench.modeling.nn.encoder_decoder import (
 )
 from longsumbench.modeling.nn.initialization import InitializesModules
 from longsumbench.modeling.nn.masks import at_least_single
-from longsumbench.modeling.nn.positions import SinusoidalPositions
+from longsumbench.modeling.nn.transformer_layer import SinusoidalPositions
 from longsumbench.modeling.nn.unit_encoder import Memory, UnitEncoder
 from longsumbench.models.hierarchical_transformer.global_layer import (
     GlobalLayer,

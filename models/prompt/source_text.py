@@ -100,9 +100,8 @@ class _PassageBuilder:
         spans = []
         for first, end in section.sentence_spans():
             # The first sentence includes the headings before it.
-            spans.append(
-                (text_start + first if first else start, text_start + end if end else start)
-            )
+            begin = text_start + first if first else start
+            spans.append((begin, text_start + end if end else start))
         self.sentences += spans
         index = 0
         for paragraph in section.paragraphs:

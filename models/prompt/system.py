@@ -29,8 +29,7 @@ from longsumbench.core import (
     System,
     count_words,
 )
-from longsumbench.core.answer_text import UNKNOWN_MARK
-from longsumbench.core.failures import report_failed
+from longsumbench.core.answer_text import UNKNOWN_MARK, report_failed
 from longsumbench.errors import MissingSplit, UsageError
 from longsumbench.modeling import processes
 from longsumbench.modeling.adapters import check_base, has_adapter

@@ -28,7 +28,7 @@ from longsumbench.modeling.nn.encoder_decoder import (
 )
 from longsumbench.modeling.nn.folded_attention import FoldedCache
 from longsumbench.modeling.nn.masks import never_empty
-from longsumbench.modeling.nn.positions import SinusoidalPositions
+from longsumbench.modeling.nn.transformer_layer import SinusoidalPositions
 from longsumbench.modeling.nn.unit_encoder import TokenTable, UnitEncoder, gather, spread_units
 from longsumbench.models.seal.selection import Compressor, Extractor, GateSelection, select
 

@@ -18,8 +18,7 @@ from transformers.models.pegasus.modeling_pegasus import PegasusAttention
 
 from longsumbench.modeling.nn.device import on_host, to_device
 from longsumbench.modeling.nn.masks import at_least_single, attention_mask, never_empty
-from longsumbench.modeling.nn.positions import SinusoidalPositions
-from longsumbench.modeling.nn.transformer_layer import TransformerLayer, attend
+from longsumbench.modeling.nn.transformer_layer import SinusoidalPositions, TransformerLayer, attend
 from longsumbench.modeling.nn.unit_encoder import TokenTable, UnitEncoder, spread_units
 
 

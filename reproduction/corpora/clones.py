@@ -10,7 +10,7 @@ from itertools import pairwise
 from typing import NamedTuple
 
 from longsumbench.core import Sentences
-from longsumbench.corpora.loading.clones import distinct_grams, plain_words
+from longsumbench.rouge.tokenizer import distinct_grams, plain_words
 
 # a paragraph with more of a summary's bigrams is a clone (Hierarchical Transformer, §4)
 _CLONE_RECALL = 0.8

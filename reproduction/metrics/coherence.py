@@ -8,7 +8,7 @@ import numpy as np
 
 from longsumbench import sentences
 from longsumbench.core import Example, Metric, Scoring
-from longsumbench.metrics.pair_classifier import Classifier
+from longsumbench.metrics.support import Classifier
 from longsumbench.modeling.checkpoints import (
     load_with_tokenizer,
     model_folder,

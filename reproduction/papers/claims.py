@@ -161,11 +161,12 @@ def _find_deciding(claim: Claim) -> _Deciding:
 
 def _judge(claim: Claim, correction: Correction | None) -> ClaimOutcome:
     pairs = claim.paper.pairs or ("no rows",)
+    untested = UNDECIDED if claim.parts else NOT_TESTED
     verdict = ClaimOutcome(
         claim=f"{pairs[0]} and {len(pairs) - 1} more" if pairs[1:] else pairs[0],
         measure=", ".join(claim.paper.measures_at(claim.scale)),
         datasets=claim.datasets,
-        outcome=claim.obstacle or (UNDECIDED if claim.parts else NOT_TESTED),
+        outcome=claim.obstacle or untested,
         reason=_describe_test(claim),
         says=claim.paper.says,
         source=claim.paper.source,

@@ -14,7 +14,7 @@ from longsumbench.formatting import percent
 from longsumbench.outputs.inspection import NO_TEXTS, Inspection, inspect_example
 from longsumbench.runs.run_names import describe_run
 from longsumbench.sentences import sentence_key, split_summary
-from longsumbench.views.marked_words import repeated_spans
+from longsumbench.views.html import repeated_spans
 from longsumbench.views.tables import Block, escape_markdown
 from longsumbench_reproduction.papers.claims import OURS, TableNumber
 from longsumbench_reproduction.papers.conditions import build_row_page

@@ -42,7 +42,7 @@ ANSWERS = {  # what a model writes around the same text
     "Phi": "<|assistant|>{}<|end|>",
     "DeepSeek": "<｜Assistant｜>{}<｜end▁of▁sentence｜>",
     "Cohere": "<|START_OF_TURN_TOKEN|><|CHATBOT_TOKEN|><|START_RESPONSE|>{}<|END_RESPONSE|><|END_OF_TURN_TOKEN|>",
-    "Granite": "<|start_of_role|>assistant<|end_of_role|>{}<|describe_end|>",
+    "Granite": "<|start_of_role|>assistant<|end_of_role|>{}<|end_of_text|>",
     "Seed": "{}<seed:eos>",
     "another turn": "{}<|im_end|>\n<|im_start|>user\nNow in French.<|im_end|>",
     "a prompt that is repeated": "<|user|>Sum up.<|assistant|>{}",

@@ -105,4 +105,4 @@ def test_it_conforms(installed: Path) -> None:
         check=False,
     )
     assert done.returncode == 0, done.stdout
-    assert "...." in done.stdout
+    assert "..." in done.stdout

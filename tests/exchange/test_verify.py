@@ -251,23 +251,6 @@ def test_metrics_that_need_a_model_are_named(work: Path, typed: Typed) -> None:
     assert (code, f"lead {run.name[:8]}: {reason}" in err) == (0, True)
 
 
-@pytest.mark.parametrize(
-    ("words", "code", "message"),
-    [
-        ([], 2, "the following arguments are required: RUN; RUN: runs, results folders, "),
-        (["empty"], 3, "empty: no results folder (with runs/ or bundles/), and no bundle "),
-        (["a.tar.xz"], 3, "a.tar.xz: this bundle of runs is damaged ("),
-    ],
-)
-def test_bad_words(words: list[str], code: int, message: str, work: Path, typed: Typed) -> None:
-    """One line each."""
-    Path("empty").mkdir()
-    Path("a.tar.xz").write_text("no bundle")
-    ended, out, err = typed("verify", *words)
-    assert (ended, out, len(err.splitlines())) == (code, "", 1)
-    assert err.startswith(f"longsumbench: {message}")
-
-
 # Fields that nothing decides: a change of them is not seen (docs/how-to/share-results.md)
 NOT_SHOWN = re.compile(
     r"config\.(name|dataset\.path)$|(environment|command|texts\.more|system\.more)\b|finished$"

@@ -25,9 +25,8 @@ from transformers import (
 
 from longsumbench.core import Example, Scoring, SentenceScore
 from longsumbench.errors import UsageError
-from longsumbench.metrics import pair_classifier
-from longsumbench.metrics.pair_classifier import Classifier
-from longsumbench.metrics.support import Support, entailment_label, premises
+from longsumbench.metrics import support
+from longsumbench.metrics.support import Classifier, Support, entailment_label, premises
 
 NLI = {0: "contradiction", 1: "Entailment", 2: "neutral"}
 
@@ -152,7 +151,7 @@ def test_a_real_classifier(classifier: Path, monkeypatch: pytest.MonkeyPatch) ->
     metric = of_folder(classifier)
     metric.check()
     for size in (1, 4, 32):
-        monkeypatch.setattr(pair_classifier, "_BATCH_SIZE", size)
+        monkeypatch.setattr(support, "_BATCH_SIZE", size)
         scores = metric.score("\n".join(claims), example(*source))
         assert scores["support"] == pytest.approx(np.mean(best), abs=1e-6)
 

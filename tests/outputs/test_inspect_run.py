@@ -125,11 +125,9 @@ def test_the_input_is_shown_if_it_was_kept(finished: Callable[..., Path], inspec
 @pytest.mark.parametrize(
     ("words", "message"),
     [
-        ("looker", "the following arguments are required: EXAMPLE"),
         ("l 0", "2 runs are called 'l': lead00000000 (lead on arxiv), looker000000 (looker on "),
         ("looker cc", "looker (looker00) summarized no example 'cc' (did you mean 'c'?)"),
         ("looker 4", "summarized no example '4'; its examples have the indices 0 to 3"),
-        ("looker a --outptu x", "unknown flag '--outptu' (did you mean '--output'?)"),
     ],
 )
 def test_a_wrong_word_is_one_line_with_exit_code_2(

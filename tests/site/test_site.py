@@ -21,10 +21,11 @@ from longsumbench.leaderboards.significance import (
 from longsumbench.runs.record import ImportedOutputs
 from longsumbench.runs.results import Results
 from longsumbench.site.build import write_site
-from longsumbench.site.pages import page_name
-from longsumbench.site.scatter import Scatter, plot_against_cost
-from longsumbench.site.shown_tables import (
+from longsumbench.site.pages import (
+    Scatter,
     axis_ticks,
+    page_name,
+    plot_against_cost,
     show_block,
 )
 from longsumbench.sweeps.state import FAILED, PointState, Sweep

@@ -2,7 +2,7 @@
 
 from support.pages import HOSTILE, Reading
 
-from longsumbench.views.marked_words import mark_words, repeated_spans, shared_by
+from longsumbench.views.html import mark_words, repeated_spans, shared_by
 
 
 def test_repeated_stretches_by_hand() -> None:

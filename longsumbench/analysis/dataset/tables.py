@@ -2,11 +2,13 @@
 
 DatasetStats --stats_blocks--> Blocks, for the terminal, Markdown and the page
 --number_rows--> one row per number: split, what, name, statistic, value, n
+--DatasetReport--> the result of `longsumbench stats`
 """
 
 import re
 from collections.abc import Iterator
-from dataclasses import asdict
+from dataclasses import asdict, dataclass
+from pathlib import Path
 from typing import Any, NamedTuple
 
 import pandas as pd
@@ -15,7 +17,8 @@ from longsumbench.analysis.dataset.stats import STRUCTURE, DatasetStats, SplitSt
 from longsumbench.formatting import percent
 from longsumbench.metrics.aggregate import MeasureMean, RougeMeans, aggregate, aggregate_measures
 from longsumbench.metrics.word_metrics import Extractive, NovelNgrams
-from longsumbench.views.tables import Block
+from longsumbench.views.figures import write_pictures
+from longsumbench.views.tables import Block, markdown, terminal
 
 _PAGESUM = ("PageSum, Table 1", "BART's BPE, validation split")
 _SEAL = ("SEAL, Table 1", "subwords, 1.3 a word; split not said")
@@ -259,3 +262,37 @@ def _list_numbers(split: SplitStats) -> Iterator[_Stat]:
     for kind, score in scores.items():
         for statistic, value in asdict(score).items():
             yield _Stat(split.name, "oracle", kind, statistic, value, n)
+
+
+@dataclass(frozen=True)
+class DatasetReport:
+    """The statistics of a dataset with their tables; `stats` has the numbers of each example."""
+
+    stats: DatasetStats
+
+    @property
+    def title(self) -> str:
+        """Heading of the tables."""
+        return f"{self.stats.dataset}: dataset statistics"
+
+    def render(self) -> str:
+        """Return all tables for the terminal."""
+        text = terminal(self.title, stats_blocks(self.stats))
+        return f"{text}\n\n{self.stats.oracle_signature}"
+
+    def table(self) -> pd.DataFrame:
+        """Return one row per number: split, what, name, statistic, value, and the number of examples `n`."""
+        return number_rows(self.stats)
+
+    def csv(self) -> str:
+        """Return `table` as CSV."""
+        return self.table().to_csv(index=False, lineterminator="\n")
+
+    def write(self, folder: Path) -> list[Path]:
+        """Write the numbers and the tables in Markdown; return their paths."""
+        text = markdown(self.title, stats_blocks(self.stats))
+        files: dict[str, Any] = {
+            "stats.csv": self.csv(),
+            "stats.md": f"{text}\n`{self.stats.oracle_signature}`\n",
+        }
+        return write_pictures(folder, files)

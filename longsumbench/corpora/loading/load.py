@@ -41,7 +41,6 @@ from longsumbench.core.versions import LOADING_VERSION
 from longsumbench.corpora.loading.fields import BadRow, NoExample
 from longsumbench.corpora.loading.files import ORDER, files_source
 from longsumbench.corpora.loading.hub import hub_source
-from longsumbench.corpora.loading.markup import describe_marks
 from longsumbench.corpora.loading.rows import (
     MadeExample,
     RowOutcome,
@@ -50,6 +49,7 @@ from longsumbench.corpora.loading.rows import (
     thinned_examples,
 )
 from longsumbench.corpora.loading.store import ReadSplit, SplitWriter
+from longsumbench.corpora.loading.text_damage import describe_marks
 from longsumbench.corpora.loading.text_files import describe_unread_files
 from longsumbench.corpora.loading.usual_keys import OWN_FIELDS, rename_keys
 from longsumbench.corpora.planting.plant import planted_source

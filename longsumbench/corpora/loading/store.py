@@ -14,9 +14,8 @@ import msgspec
 
 from longsumbench.cache.artifacts import check_content, reading_artifact
 from longsumbench.core import Example, count_words
-from longsumbench.corpora.loading.cut_texts import CutTexts, TextEnd, describe_end
 from longsumbench.corpora.loading.fields import BadRow, check_id
-from longsumbench.corpora.loading.markup import marks_in
+from longsumbench.corpora.loading.text_damage import CutTexts, TextEnd, describe_end, marks_in
 
 # references with as many words do not agree by chance
 _DISTINCTIVE_WORDS = 5

@@ -3,16 +3,31 @@
     plant_facts(example, 8, split="test") → the example with 8 facts, whose sentences are in its documents
 
 The id of an example decides its facts and, unless they are given, their places. So they depend neither on the other
-examples nor on their order, and the same facts can be planted at other places.
+examples nor on their order, and the same facts can be planted at other places. `PlantableText` is the example as a place
+for further sentences. `templates.yaml` has the sentences that state facts, and the names and values that fill them.
+
+A template has one sentence, or two for different places ("first | second"). Its places:
+
+    {name}         the subject: an invented name, the same in all sentences
+    {reference}    what links two sentences ("K-4127"), the same in both
+    {not:…}        a denial, in the template's own words
+    others         the answer, drawn anew for each sentence; the last sentence has the one that is true
+
+Each kind has templates for train and validation, and others for test, so no system can learn those of the test split.
 """
 
+import json
 import re
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import replace
-from functools import partial
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import cache, partial
 from itertools import chain
-from operator import attrgetter
+from operator import attrgetter, itemgetter
+from pathlib import Path
 from string import Formatter
+from typing import NamedTuple
+
+import msgspec
 
 from longsumbench.core import (
     Entry,
@@ -23,18 +38,160 @@ from longsumbench.core import (
     PlantedFact,
     Read,
     Source,
+    word_pattern,
 )
 from longsumbench.corpora.loading.fields import BadRow
 from longsumbench.corpora.loading.rows import split_by_hash, thinned_examples
-from longsumbench.corpora.planting.plantable_text import PlacedSentence, PlantableText
-from longsumbench.corpora.planting.templates import (
-    PLANTING_VERSION,
-    REVOKED_KINDS,
-    SHARED_SLOTS,
-    Slot,
-    read_templates,
-)
 from longsumbench.corpora.probe.language import Draw
+
+# Raise it if the same texts get other facts.
+PLANTING_VERSION = 1
+# Kinds whose first sentence is revoked by the second.
+REVOKED_KINDS = ("correction", "revocation")
+# Slots that are the same in all sentences.
+SHARED_SLOTS = ("name", "reference")
+
+
+@dataclass(frozen=True)
+class Slot:
+    """What fills a place of a template.
+
+    Attributes:
+        kind: of the `FactPart`.
+        number: how many values there are.
+        forms: how a value can be written.
+        refused: what a text with planted facts must not have either.
+    """
+
+    kind: str
+    number: int
+    forms: tuple[str, ...]
+    refused: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True)
+class Templates:
+    """The content of `templates.yaml`.
+
+    Attributes:
+        choices: name → what values are made of.
+        slots: name → its values.
+        registers: "prose", "meeting" or "session" → kind → "train" or "test" → templates.
+    """
+
+    choices: Mapping[str, str | tuple[str, ...]]
+    slots: Mapping[str, Slot]
+    registers: Mapping[str, Mapping[str, Mapping[str, tuple[str, ...]]]]
+
+
+@cache
+def read_templates() -> Templates:
+    """Return the templates."""
+    content = (Path(__file__).parent / "templates.yaml").read_bytes()
+    return msgspec.yaml.decode(content, type=Templates)
+
+
+# At the beginning of a turn: "Project Manager: …".
+_SPEAKER = re.compile(r"([^\W\d_][\w .'()/-]{0,39}): ")
+# Those who state facts in a session of an agent; its tools do not.
+_USER = "user"
+_SESSION_ROLES = {_USER, "assistant"}
+
+
+class _Gap(NamedTuple):
+    """A place after a sentence: words before it; numbers of section, paragraph and sentence; characters before it."""
+
+    words: int
+    section: int
+    paragraph: int
+    sentence: int
+    end: int
+
+
+class PlacedSentence(NamedTuple):
+    """A sentence to plant after a share of the words; in a session, an instruction is in a user's turn."""
+
+    share: float
+    sentence: str
+    is_instruction: bool
+
+
+class PlantableText:
+    """The sentences of an example, and the gaps for further ones.
+
+    Attributes:
+        example: the example.
+        speakers: those of a transcript whose paragraphs begin with them, each once; empty for other texts.
+        register: how it is written: "prose", "meeting" (a transcript) or "session" (of an agent; its turns are
+            sections with a role as their name).
+        positions: sentence → share of the words before it.
+    """
+
+    def __init__(self, example: Example) -> None:
+        self.example = example
+        self._names = [section.name for section in example.sections()]
+        self.speakers = _speakers_in(example)
+        self.register = "meeting" if self.speakers else "prose"
+        if _SESSION_ROLES.intersection(self._names):
+            self.speakers, self.register = [], "session"
+        pattern = word_pattern(example.source_text())
+        self._gaps: list[_Gap] = []
+        words_before: dict[str, int] = {}
+        words = 0
+        for number, section in enumerate(example.sections()):
+            spans = iter(section.sentence_spans())
+            for place, paragraph in enumerate(section.paragraphs):
+                for index, sentence in enumerate(paragraph, start=1):
+                    words_before[sentence] = words
+                    words += len(pattern.findall(sentence))
+                    _, end = next(spans)
+                    # A turn is not interrupted
+                    if self.register == "prose" or index == len(paragraph):
+                        self._gaps.append(_Gap(words, number, place, index, end))
+        # Tools state no facts
+        self._gaps = self._gaps_in(_SESSION_ROLES) or self._gaps
+        self._num_words = max(1, words)
+        self.positions = {
+            sentence: before / self._num_words for sentence, before in words_before.items()
+        }
+
+    def _gaps_in(self, roles: Collection[str | None]) -> list[_Gap]:
+        return [gap for gap in self._gaps if self._names[gap.section] in roles]
+
+    def with_sentences(self, placed: Iterable[PlacedSentence]) -> Example:
+        """Return the example with further sentences, none before the first one."""
+        in_order = []
+        for share, sentence, is_instruction in placed:
+            gaps = self._gaps
+            if is_instruction:
+                gaps = self._gaps_in({_USER}) or gaps
+            words = share * self._num_words
+            gap = min(gaps, key=lambda gap: abs(gap.words - words))
+            in_order.append((gap, share, sentence))
+        in_order.sort(key=itemgetter(0, 1))
+        plain = json.loads(json.dumps(self.example.to_dict()))
+        sections = list(chain.from_iterable(item["sections"] for item in plain["documents"]))
+        # The last comes first, so that the numbers of the others stay.
+        for gap, _, sentence in reversed(in_order):
+            section = sections[gap.section]
+            blanks = " "
+            if self.register == "prose":
+                section["paragraphs"][gap.paragraph].insert(gap.sentence, sentence)
+            else:
+                blanks = "\n\n"
+                section["paragraphs"].insert(gap.paragraph + 1, [sentence])
+            if "text" in section:
+                text = section["text"]
+                section["text"] = f"{text[: gap.end]}{blanks}{sentence}{text[gap.end :]}"
+        return Example.from_dict(plain)
+
+
+def _speakers_in(example: Example) -> list[str]:
+    """Return who speaks in a transcript, each once; none if most paragraphs do not begin with a speaker."""
+    turns = [paragraph[0] for paragraph in example.texts("paragraph")]
+    speakers = [match[1] for match in map(_SPEAKER.match, turns) if match]
+    return list(dict.fromkeys(speakers)) if 2 * len(speakers) > len(turns) else []
+
 
 # In the record.
 _NO_REFERENCE = "references that are missing (planted sentences take their place)"

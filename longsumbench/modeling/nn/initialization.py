@@ -7,7 +7,7 @@ from torch import nn
 from transformers.models.bart.modeling_bart import BartLearnedPositionalEmbedding
 from transformers.models.led.modeling_led import LEDLearnedPositionalEmbedding
 
-from longsumbench.modeling.nn.positions import sinusoid
+from longsumbench.modeling.nn.transformer_layer import sinusoid
 
 
 def xavier(model: nn.Module, width: int) -> None:

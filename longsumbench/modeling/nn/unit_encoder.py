@@ -1,7 +1,7 @@
-"""An encoder of separate units: Transformer layers, with positions that restart in every unit.
+"""Encoders of separate units: Transformer layers with positions that restart in every unit, and pretrained encoders.
 
 Letters: B examples, U units, L unit tokens, R real units of the batch, N real tokens of the batch, S memory tokens,
-D width.
+D width; in `PretrainedEncoder`, r units, S special tokens of a unit.
 """
 
 from collections.abc import Iterator
@@ -11,15 +11,64 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional as F
 from torch.utils.checkpoint import checkpoint
-from transformers import PegasusConfig
+from transformers import AutoConfig, AutoModel, PegasusConfig, PreTrainedModel
 from transformers.modeling_layers import GradientCheckpointingLayer
 from transformers.models.pegasus.modeling_pegasus import PegasusEncoder
 
+from longsumbench.modeling.embeddings import num_positions
 from longsumbench.modeling.nn.device import on_host, to_device
 from longsumbench.modeling.nn.masks import attention_mask, never_empty
-from longsumbench.modeling.nn.positions import SinusoidalPositions
-from longsumbench.modeling.nn.pretrained_encoder import PretrainedEncoder
-from longsumbench.modeling.nn.transformer_layer import TransformerLayer, dropout
+from longsumbench.modeling.nn.transformer_layer import (
+    SinusoidalPositions,
+    TransformerLayer,
+    dropout,
+)
+
+
+class PretrainedEncoder(nn.Module):
+    """An encoder of transformers that reads every unit alone, between the special tokens that its tokenizer adds.
+
+    Special tokens are added here, so they count in no limit of a system and in no ledger; their states are left out.
+
+    Args:
+        network: the encoder's configuration, with `model_type`.
+        start: special tokens before a unit.
+        end: special tokens after a unit.
+        pad: the token of padding.
+
+    Attributes:
+        longest: most tokens of a unit, without special tokens.
+    """
+
+    def __init__(self, network: dict[str, Any], start: list[int], end: list[int], pad: int) -> None:
+        super().__init__()
+        self.network: PreTrainedModel = AutoModel.from_config(
+            AutoConfig.for_model(**network), trust_remote_code=False
+        )
+        if hasattr(self.network, "pooler"):
+            self.network.pooler = None  # not used
+        self.start, self.end, self.pad = start, end, pad
+        self.longest = num_positions(self.network) - len(start) - len(end)
+
+    def forward(self, input_ids: Tensor, mask: Tensor) -> Tensor:
+        """Return the states of units of at most `longest` tokens: [r, L], [r, L] → [r, L, D].
+
+        Those of padding have no meaning.
+        """
+        length = input_ids.shape[1]
+        before, after = len(self.start), len(self.end)
+        ids = input_ids.masked_fill(~mask, self.pad)
+        framed = F.pad(ids, (before, after), value=self.pad)  # [r, S + L]
+        framed[:, :before] = torch.tensor(self.start, device=ids.device)
+        ends = before + mask.sum(-1, keepdim=True)  # [r, 1]
+        places = ends + torch.arange(after, device=ids.device)
+        framed.scatter_(1, places, torch.tensor(self.end, device=ids.device).expand_as(places))
+        is_real = torch.arange(framed.shape[1], device=ids.device) < ends + after
+        states: Tensor = self.network(
+            input_ids=framed, attention_mask=is_real.long()
+        ).last_hidden_state
+        return states[:, before : before + length]
+
 
 # padded tokens encoded together: enough for full speed, few enough for the processor's cache
 PIECE_TOKENS = 4_096

@@ -16,12 +16,12 @@ readings = Registry(
             "beginning": f"{_HERE}.ends:Ends",
             "ending": f"{_HERE}.ends:Ends",
             "ends": f"{_HERE}.ends:Ends",
-            "whole": f"{_HERE}.whole:Whole",
+            "whole": f"{_HERE}.ends:Whole",
             "select": f"{_HERE}.select:Select",
-            "segments": f"{_HERE}.segments:Segments",
+            "segments": f"{_HERE}.select:Segments",
             "pages": f"{_HERE}.pages:MixedPages",
             "stages": f"{_HERE}.stages:Stages",
-            "refine": f"{_HERE}.refine:Refine",
+            "refine": f"{_HERE}.stages:Refine",
         }
     ),
 )

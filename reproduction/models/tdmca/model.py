@@ -41,8 +41,11 @@ from longsumbench.modeling.nn.device import on_host, to_device
 from longsumbench.modeling.nn.encoder_decoder import Decoded, UnitsToText, token_cross_entropy
 from longsumbench.modeling.nn.folded_attention import FoldedCache
 from longsumbench.modeling.nn.initialization import InitializesModules
-from longsumbench.modeling.nn.positions import SinusoidalPositions
-from longsumbench.modeling.nn.transformer_layer import TransformerLayer, dropout
+from longsumbench.modeling.nn.transformer_layer import (
+    SinusoidalPositions,
+    TransformerLayer,
+    dropout,
+)
 from longsumbench.modeling.nn.unit_encoder import real_rows
 from longsumbench_reproduction.models.tdmca.attention import (
     CompressedAttention,

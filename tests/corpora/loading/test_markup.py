@@ -8,7 +8,7 @@ from support.reading import read_texts
 
 from longsumbench.cache.artifacts import ArtifactCache
 from longsumbench.corpora.loading import load as loading
-from longsumbench.corpora.loading.markup import describe_marks, marks_in
+from longsumbench.corpora.loading.text_damage import describe_marks, marks_in
 
 
 @pytest.mark.parametrize(

@@ -24,8 +24,7 @@ from longsumbench.core import (
     registry,
 )
 from longsumbench.corpora.loading.fields import BadRow
-from longsumbench.corpora.planting.plant import plant_facts
-from longsumbench.corpora.planting.templates import read_templates
+from longsumbench.corpora.planting.plant import plant_facts, read_templates
 from longsumbench.metrics.fact_matching import MISSING, RIGHT, WRONG, match_facts
 
 PLANTED_KINDS = set(read_templates().registers["prose"])

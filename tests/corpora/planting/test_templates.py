@@ -5,7 +5,7 @@ from itertools import chain
 from math import prod
 from string import Formatter
 
-from longsumbench.corpora.planting.templates import SHARED_SLOTS, read_templates
+from longsumbench.corpora.planting.plant import SHARED_SLOTS, read_templates
 from longsumbench.sentences import split_sentences
 
 TEMPLATES = read_templates()

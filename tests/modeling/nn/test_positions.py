@@ -1,7 +1,7 @@
 import pytest
 import torch
 
-from longsumbench.modeling.nn.positions import SinusoidalPositions
+from longsumbench.modeling.nn.transformer_layer import SinusoidalPositions
 
 pytestmark = pytest.mark.usefixtures("float64")
 

@@ -8,8 +8,7 @@ import torch
 from support.tiny_encoders import POSITIONS, TYPES, write_encoder
 from transformers import AutoModel, AutoTokenizer, PegasusConfig
 
-from longsumbench.modeling.nn.pretrained_encoder import PretrainedEncoder
-from longsumbench.modeling.nn.unit_encoder import UnitEncoder
+from longsumbench.modeling.nn.unit_encoder import PretrainedEncoder, UnitEncoder
 from longsumbench.modeling.pretrained import Pretrained, stored_entries
 
 TEXTS = ("kadan lofel. migor", "nuhit", "redan kafel logor mihit nudan. refel kagor")

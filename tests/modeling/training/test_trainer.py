@@ -11,7 +11,7 @@ from longsumbench.cache.artifacts import ArtifactCache
 from longsumbench.core import TrainConfig
 from longsumbench.modeling.nn.unit_encoder import PIECE_TOKENS
 from longsumbench.modeling.training import trainer
-from longsumbench.modeling.training.optimization import learning_rate, recompute_activations
+from longsumbench.modeling.training.trainer import learning_rate, recompute_activations
 from longsumbench.runs.environment import environment, peak_memory_gb, reset_peak_memory
 
 

@@ -7,7 +7,7 @@ import torch
 from support.hierarchical_networks import batch, network
 from torch import Tensor
 
-from longsumbench.modeling.nn.positions import sinusoid
+from longsumbench.modeling.nn.transformer_layer import sinusoid
 from longsumbench.models.hierarchical_transformer.model import (
     HierarchicalTransformerForConditionalGeneration,
     HierarchicalTransformerModelConfig,

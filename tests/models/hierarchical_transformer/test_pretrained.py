@@ -11,7 +11,7 @@ from support.toys import ToySplit, build_tiny, tiny_recipe
 from longsumbench.cache.artifacts import ArtifactCache
 from longsumbench.core import FitContext
 from longsumbench.errors import UsageError
-from longsumbench.modeling.nn.positions import sinusoid
+from longsumbench.modeling.nn.transformer_layer import sinusoid
 from longsumbench.models.hierarchical_transformer.config import (
     FlatTransformerConfig,
     HierarchicalTransformerConfig,

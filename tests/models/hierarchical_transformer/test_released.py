@@ -16,7 +16,7 @@ from support.parity import assert_close, check_gradients, load_tensors, parity_f
 from torch import Tensor
 
 from longsumbench.core import TrainConfig
-from longsumbench.modeling.training.optimization import learning_rate
+from longsumbench.modeling.training.trainer import learning_rate
 from longsumbench.models.hierarchical_transformer.model import (
     HierarchicalTransformerForConditionalGeneration,
     HierarchicalTransformerModelConfig,

@@ -27,7 +27,7 @@ from longsumbench.core import (
 )
 from longsumbench.errors import MissingSplit, UsageError
 from longsumbench.modeling.training import trainer
-from longsumbench.modeling.training.optimization import (
+from longsumbench.modeling.training.trainer import (
     recompute_activations,
 )
 from longsumbench.models.prompt.config import PromptConfig

@@ -11,7 +11,7 @@ from torch.nn import functional as F
 from transformers.models.bart.modeling_bart import BartDecoderLayer
 from transformers.models.pegasus.modeling_pegasus import PegasusDecoderLayer
 
-from longsumbench.modeling.nn.positions import sinusoid
+from longsumbench.modeling.nn.transformer_layer import sinusoid
 from longsumbench.modeling.nn.unit_encoder import Memory
 from longsumbench.models.seal.config import CAConfig, EAConfig, SealConfig, TruncConfig
 from longsumbench.models.seal.selection import AttentionPooling, select

@@ -16,7 +16,7 @@ from transformers import AutoModelForSeq2SeqLM
 
 from longsumbench.core import Decoding, Example
 from longsumbench.errors import UsageError
-from longsumbench.modeling.training.optimization import recompute_activations
+from longsumbench.modeling.training.trainer import recompute_activations
 from longsumbench.modeling.unit_reader import collate_units
 from longsumbench.models.seq2seq.system import Seq2Seq
 from longsumbench.models.seq2seq.windows import Window, read_in_windows, split_windows

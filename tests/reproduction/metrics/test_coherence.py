@@ -16,7 +16,7 @@ from transformers import (
 
 from longsumbench.core import Scoring
 from longsumbench.errors import DataError
-from longsumbench.metrics import pair_classifier
+from longsumbench.metrics import support
 from longsumbench_reproduction.metrics.coherence import Coherence
 
 EXAMPLE = example("e", ["x"])
@@ -57,7 +57,7 @@ def test_equation_12(bert: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     ]
     expected = sum(next_sentence(bert, *pair) for pair in pairs) / 3
     assert score(bert, SUMMARY) == pytest.approx(expected, abs=1e-6)
-    monkeypatch.setattr(pair_classifier, "_BATCH_SIZE", 2)
+    monkeypatch.setattr(support, "_BATCH_SIZE", 2)
     assert score(bert, SUMMARY) == pytest.approx(expected, abs=1e-6)
     assert score(bert, "It slept. The cat sat. The dog ran. A dog slept.") != pytest.approx(
         expected, abs=1e-3
