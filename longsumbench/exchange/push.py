@@ -3,6 +3,7 @@
 import json
 from pathlib import Path
 from tempfile import TemporaryDirectory
+from typing import Any
 
 from longsumbench.cache.hub import unreachable
 from longsumbench.core import read_saved
@@ -58,7 +59,7 @@ def push_run(results: Results, run: str, repository: str, private: bool = False)
     with TemporaryDirectory() as name:
         staged = Path(name)
         saved_system.load().save(staged)
-        facts = {**read_saved(staged), "decode": recorded_decoding(record)}
+        facts: dict[str, Any] = {**read_saved(staged), "decode": recorded_decoding(record)}
         facts["config"] = shorten_values(facts["config"])
         write_atomically(staged / "system.json", json.dumps(facts, indent=1))
         for path, content in hub_files(hide_folders(record), repository).items():

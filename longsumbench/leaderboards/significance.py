@@ -118,7 +118,8 @@ def _correct_difference(
     equal = effect.mean == 0 and effect.error == 0
     half = 0.0 if equal else effect.half_width(1 - correction.level)
     outcome = Outcome.AHEAD if correction.significant else Outcome.NOT_SHOWN
-    p, p_alone = correction.p, effect.p_value()
+    p: float | None = correction.p
+    p_alone: float | None = effect.p_value()
     # The least p-value of `paired_effect`
     if not correction.significant and 2.0 ** (1 - pair.examples) >= strictest:
         outcome = Outcome.FEW_EXAMPLES

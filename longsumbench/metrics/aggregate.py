@@ -278,10 +278,12 @@ def read_score_table(path: Path) -> ScoreTable:
 
 def _numbers(column: Any) -> Numbers:
     """Return the numbers of a column of Arrow; its own method would import pandas."""
-    types = {"double": np.float64, "int64": np.int64, "null": np.float64}
+    if not len(column):
+        return np.empty(0)
+    types = {"double": np.float64, "int64": np.int64}
     if str(column.type) not in types:
         raise ValueError(f"a column has the type {column.type}")
-    values = np.frombuffer(column.buffers()[1] or b"", types[str(column.type)], len(column))
+    values = np.frombuffer(column.buffers()[1], types[str(column.type)], len(column))
     return values.astype(np.float64)
 
 

@@ -24,7 +24,7 @@ def test_the_first_command_answers_and_answers_again(
     first = run_command(0, "run")
     assert first.out.startswith("6 papers, summarized and scored in the same way (dataset=aclsum)")
     assert "Nothing is shown: " in first.out
-    assert "\nprobe: trunc " in first.out
+    assert "\nprobe: trunc, facts " in first.out
     assert len(first.out.splitlines()) <= MOST_LINES
     assert "Without training, so far." in first.err
     again = run_command(0, "run")

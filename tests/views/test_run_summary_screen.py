@@ -58,15 +58,15 @@ def test_a_short_screen(describe: Describe) -> None:
     }
     lines = describe([*others, record("lead", 20)], [seal(24.5, **work)])
     assert " ".join(lines[:2]) == (
-        "arxiv, test split, 20 examples. Done: seal segment_length=0 (0000seal), 20 texts, 312,000 tokens, 2 min 10 s"
+        "arxiv, test split, 20 examples. Done: seal, segment_length 0 (0000seal), 20 texts, 312,000 tokens, 2 min 10 s"
     )
     places = [line.replace("→", " ").split()[0] for line in lines[4:9]]
     assert places == ["1", "⋮", "5", "6", "7"]
     assert [line for line in lines if line.startswith("→ ")] == [lines[7]]
     assert "oracle" not in " ".join(lines)
     text = " ".join(lines)
-    assert "Nothing is shown: seal segment_length=1 is 10.00 points" in text
-    assert "seal segment_length=0: place 6 of 13, 4.50 below seal segment_length=1 (" in text
+    assert "Nothing is shown: seal, segment_length 1 is 10.00 points" in text
+    assert "seal, segment_length 0: place 6 of 13, 4.50 below seal, segment_length 1 (" in text
     assert lines[-4:] == [
         "Table: results/leaderboard/arxiv.md, .csv, .tex",
         "Next: longsumbench leaderboard arxiv  # the whole table",
@@ -119,5 +119,5 @@ def test_other_datasets_take_a_line_each(describe: Describe) -> None:
     runs = [seal(30 + number, dataset=f"corpus{number}") for number in range(30)]
     others = [record("lead", 31, dataset=run.key.dataset) for run in runs]
     text = " ".join(describe(others, runs))
-    assert "corpus1: seal segment_length=0, R-Lsum 31.0 ±0.8, place 2 of 2" in text
+    assert "corpus1: seal, R-Lsum 31.0 ±0.8, place 2 of 2" in text
     assert "corpus29:" not in text

@@ -138,7 +138,7 @@ def test_a_run_averages_the_scores_of_its_checkpoints(tmp_path: Path, run_comman
     runs = Runs(tmp_path)
     assert runs.run() == 0
     folder, board = runs.folder, runs.results / "leaderboard"
-    assert "; mean of 2 checkpoints;" in (board / "jsonl.md").read_text()
+    assert "mean of 2 checkpoints;" in (board / "jsonl.md").read_text()
     assert [name for name in runs.outcome() if "predictions" in name] == [
         "predictions-2.jsonl",
         "predictions.jsonl",

@@ -161,7 +161,7 @@ def test_a_function_is_a_system_in_python(tmp_path: Path, run_command: Command) 
     settings: dict[str, Any] = dict(word.split("=", 1) for word in toy_words(tmp_path))
     run = longsumbench.run(model=first, **settings).run_id
     results = f"--results-dir={tmp_path / 'results'}"
-    assert "function=first@" in run_command(0, "leaderboard", "jsonl", results).out
+    assert "function first@" in run_command(0, "leaderboard", "jsonl", results).out
     assert run_command(0, "inspect", run, "0", results).out
     code = f"import longsumbench; longsumbench.load_system({run!r}, {str(tmp_path / 'results')!r})"
     with pytest.raises(AssertionError, match=r"model\.function=first@\w+ is not in this process"):

@@ -33,14 +33,16 @@ def test_a_line_for_each_paper_table(tmp_path: Path, monkeypatch: pytest.MonkeyP
     )
     assert list_lines(tmp_path) == [
         "toy-table1  Lead and Random",
-        "            scale=probe|paper; 30 printed numbers; made here: probe, 2 runs, 2.5 min, 3 reproduced",
+        "            scale=probe|paper; 30 printed numbers; made here: probe, 2 runs, 2 min 30 s, 3 reproduced",
         "toy-table9  None",
         "            scale=probe|paper",
     ]
     (tmp_path / "papers").rename(tmp_path / "elsewhere")
     monkeypatch.setattr(command, "_REFERENCE", tmp_path / "reference")
     write_atomically(tmp_path / "reference" / "papers" / "toy-table1.json", DONE % ("[]", "[]"))
-    assert list_lines(tmp_path)[1].endswith("30 printed numbers; published: probe, 2 runs, 2.5 min")
+    assert list_lines(tmp_path)[1].endswith(
+        "30 printed numbers; published: probe, 2 runs, 2 min 30 s"
+    )
 
 
 def test_runs_and_hours_are_known_in_an_empty_folder(
@@ -50,4 +52,4 @@ def test_runs_and_hours_are_known_in_an_empty_folder(
     monkeypatch.setenv("COLUMNS", "300")
     listed = [line for line in list_lines(tmp_path) if "published: " in line]
     assert len(listed) == len(read_paper_tables())
-    assert "published: probe, 24 runs, 49.3 min, 5 reproduced" in "".join(listed)
+    assert "published: probe, 24 runs, 49 min 15 s, 5 reproduced" in "".join(listed)

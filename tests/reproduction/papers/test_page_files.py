@@ -57,8 +57,8 @@ def test_the_markdown_page(job: Job, tmp_path: Path) -> None:
         "## What differs from the paper",
         "* Other texts: &lt;toys>.",
         "## Runs",
-        "* Made on an unknown machine, in 90 s.",
-        "* Lead on Toys: [lead0000 (90 s)](../runs/arxiv/lead/lead00000000/)",
+        "* Made on an unknown machine, in 1 min 30 s.",
+        "* Lead on Toys: [lead0000 (1 min 30 s)](../runs/arxiv/lead/lead00000000/)",
         "## What the paper does not give",
         "* The paper does not give \\*the seed\\*.",
         "## Notes",
@@ -129,5 +129,5 @@ def test_a_packed_run_is_linked_by_the_index_of_its_bundle(job: Job) -> None:
     assert main(["runs", "pack", "--results-dir", str(job.results.root)]) == 0
     shutil.rmtree(job.results.root / "runs")
     text = write_page(job, runs_page(job))[0].read_text()
-    assert "* Lead on Toys: [lead0000 (90 s)](../bundles/arxiv.csv)" in text
+    assert "* Lead on Toys: [lead0000 (1 min 30 s)](../bundles/arxiv.csv)" in text
     assert "../runs/" not in text
