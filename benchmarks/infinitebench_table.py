@@ -51,7 +51,6 @@ SYSTEMS = {  # file → name, what it reads, origin
 }
 COLUMNS = {
     "system": "system",
-    "settings": "what it reads",
     "rouge1": "R-1",
     "rouge1_p": "precision",
     "rouge1_r": "recall",

@@ -25,6 +25,7 @@ from longsumbench.cache.artifacts import CACHE_VARIABLE
 from longsumbench.cli.main import main as run_command
 from longsumbench.exchange import merge
 from longsumbench.runs import results
+from longsumbench.runs.record import RunRecord
 from longsumbench.views import leaderboard
 
 BUNDLES = Path(__file__).parents[1] / "results" / "reference" / "bundles"
@@ -42,6 +43,8 @@ def run_contents(folder: Path) -> Contents:
         contents[run.name] = {
             path.name: hashlib.sha256(path.read_bytes()).hexdigest() for path in paths
         }
+        # A bundle has of each path only the last name, so these are compared by what stays
+        contents[run.name] |= {"record.json": RunRecord.read(run).run_id, "config.yaml": "is there"}
     return contents
 
 

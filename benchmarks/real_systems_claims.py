@@ -46,7 +46,6 @@ if TYPE_CHECKING:
 QMSUM, MEETINGS, STORIES = "qmsum", "qmsum_meetings", "squality_human"
 COLUMNS = {  # of the findings, with their headings
     "system": "system",
-    "settings": "what it reads, or who ran it",
     "rouge1": "R-1",
     "rouge1_p": "precision",
     "rouge1_r": "recall",
@@ -58,7 +57,6 @@ COLUMNS = {  # of the findings, with their headings
 }
 SHORT = (
     "system",
-    "settings",
     "rouge1",
     "rouge1_p",
     "rouge1_r",

@@ -1,6 +1,6 @@
 """Who is ahead: an `Outcome` for a pair of systems and for a block of a table. No other module compares numbers for it.
 
-PairDifferences that are tested together --correct_differences--> TestedDifference: interval, p-value and outcome
+PairDifferences that are tested together --correct_differences--> CorrectedDifference: interval, p-value and outcome
 LeaderboardBlock --decide--> BlockOutcome: the best row, the rows that it is ahead of, and those that nothing is shown of
 
 `views.outcomes` says them in sentences.
@@ -72,7 +72,7 @@ def correct_together(p_values: Sequence[float]) -> list[Correction]:
     return [Correction(p, level, p < LEVEL) for p, level in zip(corrected, levels, strict=True)]
 
 
-class TestedDifference(NamedTuple):
+class CorrectedDifference(NamedTuple):
     """A difference and what its test decides.
 
     Attributes:
@@ -94,14 +94,14 @@ class TestedDifference(NamedTuple):
     p_alone: float | None = None
     confidence: float = 95.0
 
-    def reversed(self) -> "TestedDifference":
+    def reversed(self) -> "CorrectedDifference":
         """Return the difference of the same two in the other direction."""
         return self._replace(mean=-self.mean, low=-self.high, high=-self.low)
 
 
 def correct_differences(
     pairs: Mapping[_Key, seed_groups.PairDifference],
-) -> dict[_Key, TestedDifference]:
+) -> dict[_Key, CorrectedDifference]:
     """Judge differences that are tested together; corrected for their number."""
     corrections = correct_together([pair.effect.p_value() for pair in pairs.values()])
     judged = zip(pairs.items(), corrections, strict=True)
@@ -112,7 +112,7 @@ def correct_differences(
 
 def _correct_difference(
     pair: seed_groups.PairDifference, correction: Correction, num_tests: int
-) -> TestedDifference:
+) -> CorrectedDifference:
     effect = pair.effect
     strictest = LEVEL / num_tests  # the first level of Holm's method
     equal = effect.mean == 0 and effect.error == 0
@@ -126,7 +126,7 @@ def _correct_difference(
         half = math.nan  # so the bounds are NaN, with their limits, too
     if pair.one_seed:
         outcome, p, p_alone = Outcome.SINGLE_SEED, None, None
-    return TestedDifference(
+    return CorrectedDifference(
         mean=effect.mean,
         low=max(effect.mean - half, -pair.limit),
         high=min(effect.mean + half, pair.limit),
@@ -209,7 +209,7 @@ def compare_to_best(
     names = (
         comparability.numbers_shown([row.first for row in rows]) if names is None else list(names)
     )
-    differences: dict[tuple[str, str], TestedDifference] = {}
+    differences: dict[tuple[str, str], CorrectedDifference] = {}
     for name, best in best_rows(ranked, names).items():
         pairs = {}
         for row in ranked:
@@ -255,7 +255,7 @@ class BlockOutcome(NamedTuple):
 
     best: seed_groups.ResultRow
     rival: seed_groups.ResultRow
-    difference: TestedDifference
+    difference: CorrectedDifference
     behind: tuple[seed_groups.ResultRow, ...]
     undecided: tuple[seed_groups.ResultRow, ...]
 
@@ -271,7 +271,7 @@ class LeaderboardBlock:
     """
 
     rows: tuple[seed_groups.ResultRow, ...]
-    differences: Mapping[tuple[str, str], TestedDifference] = field(default_factory=dict)
+    differences: Mapping[tuple[str, str], CorrectedDifference] = field(default_factory=dict)
     best_set: tuple[str, ...] = ()
 
     @property
@@ -289,21 +289,21 @@ class LeaderboardBlock:
         """The rows that have a place, best first."""
         return tuple(row for row in self.rows if row.ranked and self.ranked_by in row.numbers)
 
-    def compare_with_best(self, row: seed_groups.ResultRow) -> TestedDifference:
+    def compare_with_best(self, row: seed_groups.ResultRow) -> CorrectedDifference:
         """Return the difference of a row from the best one; its bounds are NaN without a test."""
         if tested := self.differences.get((row.key, self.ranked_by)):
             return tested
         if row not in self.ranked:
             is_gated = row.learned.word in seed_groups.NEVER_RANKED
             outcome = Outcome.NOT_LEARNED if is_gated else Outcome.NOT_COMPARABLE
-            return TestedDifference(math.nan, math.nan, math.nan, outcome)
+            return CorrectedDifference(math.nan, math.nan, math.nan, outcome)
         best = self.ranked[0]
         mean = row.numbers[self.ranked_by].mean - best.numbers[self.ranked_by].mean
         outcome = Outcome.NOT_COMPARABLE
         if mean == 0:  # needs no test
             is_single = row.one_seed or best.one_seed
             outcome = Outcome.SINGLE_SEED if is_single else Outcome.NOT_SHOWN
-        return TestedDifference(mean, math.nan, math.nan, outcome)
+        return CorrectedDifference(mean, math.nan, math.nan, outcome)
 
     def tied(self) -> frozenset[tuple[str, str]]:
         """Return the (key, number) pairs that are not distinguishable from the best."""

@@ -36,8 +36,8 @@ from longsumbench.leaderboards.seed_groups import (
 )
 from longsumbench.leaderboards.significance import (
     LEVEL,
+    CorrectedDifference,
     Outcome,
-    TestedDifference,
     correct_differences,
     read_run_scores,
 )
@@ -99,7 +99,7 @@ class ComparisonRow:
     Attributes:
         measure: a type of ROUGE (its F), or another metric's column.
         n: number of examples to which the measure applies.
-        low, high, confidence, detectable, outcome: as in `TestedDifference`; all rows of all pairs are tested together.
+        low, high, confidence, detectable, outcome: as in `CorrectedDifference`; all rows of all pairs are tested together.
         p, p_holm: without and with correction; None if a system was trained, because it has one seed here.
         higher, lower, equal: number of examples on which the run scores higher, lower or the same.
     """
@@ -241,7 +241,7 @@ class Comparison:
 
 def _pair_block(pair: RunPair) -> Block:
     row = pair.main
-    difference = TestedDifference(
+    difference = CorrectedDifference(
         row.difference, row.low, row.high, row.outcome, confidence=row.confidence
     )
     unit = pair.run.record.evaluation.units.get(row.measure, "points")
@@ -441,7 +441,7 @@ def _comparison_row(
     measure: str,
     baseline_scores: NDArray[np.float64],
     scores: NDArray[np.float64],
-    judged: TestedDifference,
+    judged: CorrectedDifference,
 ) -> ComparisonRow:
     gaps = scores - baseline_scores
     applies = np.isfinite(gaps)

@@ -31,7 +31,6 @@ from longsumbench.cache.artifacts import (
 from longsumbench.errors import DataError, shorten_path
 from longsumbench.files import digest, hash_regular, replaced_file, write_atomically
 from longsumbench.formatting import format_bytes
-from longsumbench.runs.overrides import read_config_file
 from longsumbench.runs.record import VERIFIED_FILE, WORK_FOLDER, RunRecord, measured_mean
 from longsumbench.runs.run_names import shorten_paths, shorten_values
 
@@ -75,6 +74,8 @@ def _read_for_others(folder: Path, name: str) -> bytes:
     if name in ("record.json", "origin.json"):
         return shorten_paths(data.decode()).encode()
     if name == "config.yaml":
+        from longsumbench.runs.overrides import read_config_file  # loads Hydra
+
         config = OmegaConf.create()
         for key, value in shorten_values(read_config_file(path)).items():
             OmegaConf.update(config, key, value)

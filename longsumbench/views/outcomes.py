@@ -9,7 +9,7 @@ from collections.abc import Mapping, Sequence
 from longsumbench.formatting import describe_interval
 from longsumbench.leaderboards.comparability import find_heading
 from longsumbench.leaderboards.seed_groups import NEVER_RANKED, NOT_RANKED, ResultRow
-from longsumbench.leaderboards.significance import LeaderboardBlock, Outcome, TestedDifference
+from longsumbench.leaderboards.significance import CorrectedDifference, LeaderboardBlock, Outcome
 
 _MOST_NAMES = 4  # in a list
 _SHORT = {
@@ -37,7 +37,7 @@ def shorten_list(names: Sequence[str], between: str = ", ") -> str:
 
 
 def describe_pair(
-    first: str, second: str, difference: TestedDifference, number: str, unit: str = "points"
+    first: str, second: str, difference: CorrectedDifference, number: str, unit: str = "points"
 ) -> str:
     """Say whether one of two systems is ahead, without a period; `difference` is the first minus the second."""
     if difference.mean < 0:

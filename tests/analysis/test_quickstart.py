@@ -35,8 +35,8 @@ def test_the_first_command_answers_and_answers_again(
     model = write_causal(tmp_path / "tiny", positions=1_024)
     words = (f"model.checkpoint={model}", "model.input_length=400", "model.decode_length=8")
     prompted = run_command(0, "run", *words).out
-    assert "reading=beginning" in prompted
-    assert "reading=select" in prompted
+    assert " beginning" in prompted
+    assert " select" in prompted
 
 
 @pytest.mark.usefixtures("here")

@@ -17,7 +17,7 @@ from longsumbench.core import (
     TrainConfig,
 )
 from longsumbench.files import digest
-from longsumbench.leaderboards.significance import Outcome, TestedDifference
+from longsumbench.leaderboards.significance import CorrectedDifference, Outcome
 from longsumbench.metrics.aggregate import MeasureMean, RougeMeans, write_scores
 from longsumbench.metrics.evaluate import Evaluation
 from longsumbench.rouge.scorer import ROUGE_TYPES
@@ -57,9 +57,9 @@ def measured(
     }
 
 
-def judged(outcome: Outcome) -> TestedDifference:
+def judged(outcome: Outcome) -> CorrectedDifference:
     """A difference from the best row with this outcome of its test."""
-    return TestedDifference(-1.0, -2.0, 0.5, outcome)
+    return CorrectedDifference(-1.0, -2.0, 0.5, outcome)
 
 
 # Of a record, with fields that tests set by their names; the first that has a name counts.

@@ -13,9 +13,9 @@ from longsumbench.leaderboards.seed_groups import (
     average_seeds,
 )
 from longsumbench.leaderboards.significance import (
+    CorrectedDifference,
     LeaderboardBlock,
     Outcome,
-    TestedDifference,
 )
 from longsumbench.views.outcomes import (
     describe_leader,
@@ -113,7 +113,7 @@ def test_who_is_ahead(rows: LeaderboardBlock, sentence: str) -> None:
 )
 def test_a_pair(mean: float, outcome: Outcome, sentence: str) -> None:
     """The sign of the difference decides who is named first, and the outcome alone whether it is above."""
-    difference = TestedDifference(mean, mean - 1, mean + 1, outcome, confidence=97.5)
+    difference = CorrectedDifference(mean, mean - 1, mean + 1, outcome, confidence=97.5)
     assert describe_pair("a", "b", difference, "density", "words") == sentence
 
 

@@ -9,7 +9,7 @@ from longsumbench.errors import UsageError
 from longsumbench.models.hierarchical_transformer.config import (
     HierarchicalTransformerConfig,
 )
-from longsumbench_reproduction.models.tdmca.system import TdmcaConfig
+from longsumbench_reproduction.models.tdmca.config import TdmcaConfig
 
 
 def test_the_release_has_one_decoder_layer() -> None:

@@ -24,11 +24,11 @@ from longsumbench.modeling.nn.transformer_layer import sinusoid
 from longsumbench.modeling.units import Units
 from longsumbench_reproduction.models.tdmca import model as tdmca
 from longsumbench_reproduction.models.tdmca.attention import CompressedAttention, LocalAttention
+from longsumbench_reproduction.models.tdmca.config import TdmcaConfig
 from longsumbench_reproduction.models.tdmca.model import (
     SourceCountingCollator,
     TdmcaForConditionalGeneration,
 )
-from longsumbench_reproduction.models.tdmca.system import TdmcaConfig
 
 pytestmark = pytest.mark.usefixtures("float64")
 
