@@ -96,7 +96,9 @@ class Rows:
     def row(self, start: str, dataset: str = QMSUM) -> ResultRow:
         """Return the row whose label begins with these words."""
         return next(
-            row for row in self.blocks[dataset].rows if f"{row.label} ".startswith(f"{start} ")
+            row
+            for row in self.blocks[dataset].rows
+            if f"{row.label} ".replace(",", "").startswith(f"{start} ")
         )
 
     def score(self, start: str, dataset: str = QMSUM) -> str:
