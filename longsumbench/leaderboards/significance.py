@@ -102,7 +102,7 @@ class CorrectedDifference(NamedTuple):
 def correct_differences(
     pairs: Mapping[_Key, seed_groups.PairDifference],
 ) -> dict[_Key, CorrectedDifference]:
-    """Judge differences that are tested together; corrected for their number."""
+    """Test differences together; their p-values and levels are corrected for their number."""
     corrections = correct_together([pair.effect.p_value() for pair in pairs.values()])
     judged = zip(pairs.items(), corrections, strict=True)
     return {
@@ -249,14 +249,14 @@ class BlockOutcome(NamedTuple):
         best: the row with the highest score.
         rival: the nearest of the rows that it is ahead of; if there are none, the farthest row.
         difference: of `best` from `rival`, with what is decided about them.
-        behind: the rows that it is ahead of, the nearest first.
+        below: the rows that it is ahead of, the nearest first.
         undecided: the other ranked rows: none of them is shown to be below it.
     """
 
     best: seed_groups.ResultRow
     rival: seed_groups.ResultRow
     difference: CorrectedDifference
-    behind: tuple[seed_groups.ResultRow, ...]
+    below: tuple[seed_groups.ResultRow, ...]
     undecided: tuple[seed_groups.ResultRow, ...]
 
 
@@ -316,11 +316,11 @@ class LeaderboardBlock:
         if not self.ranked[1:]:
             return None
         best, *rivals = self.ranked
-        behind = [row for row in rivals if self.compare_with_best(row).outcome == Outcome.AHEAD]
-        undecided = [row for row in rivals if row not in behind]
-        rival = behind[0] if behind else rivals[-1]
+        below = [row for row in rivals if self.compare_with_best(row).outcome == Outcome.AHEAD]
+        undecided = [row for row in rivals if row not in below]
+        rival = below[0] if below else rivals[-1]
         difference = self.compare_with_best(rival).reversed()
-        return BlockOutcome(best, rival, difference, tuple(behind), tuple(undecided))
+        return BlockOutcome(best, rival, difference, tuple(below), tuple(undecided))
 
     def top_rows(self) -> set[str]:
         """Return the keys of the rows that may be the best: the model confidence set, or the best row and its ties.

@@ -40,6 +40,7 @@ from longsumbench.views.footnotes import (
     describe_mark,
     join,
 )
+from longsumbench.views.outcomes import describe_single_seeds
 from longsumbench.views.series import (
     Panel,
     PanelRow,
@@ -247,7 +248,7 @@ def _notes(sweep: SweepCurves, kind: str, lines: Mapping[str, _Points]) -> list[
         words.update(_list_unlearned_words(lines[label]))
     first_note = join(
         f"Bands and whiskers: 95 % intervals over {over}.",
-        f"One seed, another may differ: {', '.join(one_seed)}." if one_seed else "",
+        describe_single_seeds(one_seed),
         describe_mark("Hollow points", words),
     )
     notes = [first_note]

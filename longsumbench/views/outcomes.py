@@ -4,7 +4,7 @@
 `describe_place`. What is not ranked, or not decided, is named by `describe_unlearned` and `describe_undecided`.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 
 from longsumbench.formatting import describe_interval
 from longsumbench.leaderboards.comparability import find_heading
@@ -59,10 +59,10 @@ def describe_leader(block: LeaderboardBlock) -> str:
     unit = evaluation.units.get(block.ranked_by, "points")
     labels = decided.best.label, decided.rival.label
     text = describe_pair(*labels, decided.difference, block.ranked_by, unit)
-    if decided.behind[1:]:
-        others = [row.label for row in decided.behind[1:]]
+    if decided.below[1:]:
+        others = [row.label for row in decided.below[1:]]
         text += f", and above {shorten_list(others)} by at least as much"
-    if decided.behind and decided.undecided:
+    if decided.below and decided.undecided:
         others = [row.label for row in decided.undecided]
         text += f"; between it and {shorten_list(others)} no difference is shown"
     return f"{text}."
@@ -81,6 +81,11 @@ def describe_place(block: LeaderboardBlock, row: ResultRow) -> str:
     else:
         difference, relation = block.compare_with_best(row), f"below {decided.best.label}"
     return f"{place}, {abs(difference.mean):.2f} {relation} ({_SHORT[difference.outcome]})"
+
+
+def describe_single_seeds(labels: Collection[str]) -> str:
+    """Name the lines of a picture that were trained once; empty if there are none."""
+    return f"One seed, another may differ: {', '.join(labels)}." if labels else ""
 
 
 def describe_undecided(block: LeaderboardBlock) -> str:

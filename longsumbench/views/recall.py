@@ -18,6 +18,7 @@ from longsumbench.leaderboards.seed_groups import (
 )
 from longsumbench.metrics.fact_survival import FACT_KINDS
 from longsumbench.views.footnotes import describe_intervals, describe_mark, join
+from longsumbench.views.outcomes import describe_single_seeds
 from longsumbench.views.series import Panel, PanelRow, Series, SeriesFigure
 
 CHANCE = "fact_recall_chance"
@@ -140,7 +141,7 @@ def recall_figure(
     # The note explains the marks that the picture has, and no others
     sentences = [f"Lines are means over {over}, bands their 95 % intervals."]
     if one_seed := [line.label for line in drawn if line.one_seed]:
-        sentences.append(f"One seed, another may differ: {', '.join(one_seed)}.")
+        sentences.append(describe_single_seeds(one_seed))
     if not all(series.band for plot in plots for series in plot.series):
         examples = format_count(drawn[0].first.evaluation.n, "example")
         runs = format_count(min(len(row.runs) for row in drawn), "run")
