@@ -87,7 +87,7 @@ def _analysis_page(
         pictures[picture_name(job.paper_table, dataset.name)] = result.pictures()["png"]
         comparisons[dataset.name] = compare(result)
     verdicts = claims.evaluate_claims(
-        [_compare_datasets(job, paper, comparisons) for paper in job.paper_table.claims]
+        [_compare_datasets(job, paper, comparisons) for paper in job.paper_table.claims_at(job.scale)]
     )
     return Page(
         tuple(blocks),

@@ -199,7 +199,7 @@ def evidence_page(job: Job) -> Page:
             tables[name] = table
             numbers += _measure_numbers(example, table)
     verdicts = claims.evaluate_claims(
-        [_test_steps(job, means, paper) for paper in job.paper_table.claims]
+        [_test_steps(job, means, paper) for paper in job.paper_table.claims_at(job.scale)]
     )
     block = Block("The example", tuple(notes), ("row", "run", "example"), "lll", rows)
     blocks = [block, *number_blocks(tables)]

@@ -53,6 +53,22 @@ class PaperRow(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     x: Mapping[str, float] = {}
 
 
+class Statement(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """When a test was stated: measures, texts, systems with settings, seeds, margin and budget.
+
+    Attributes:
+        at: the time, "2026-11-29T06:00:00+00:00"; empty if the test was chosen after looking at results.
+        commit: the commit that fixed the statement.
+        looks: how often results were looked at, with more seeds each time; each look has its share of the level.
+        note: why runs are older than the statement, or what was chosen after looking; empty if nothing was.
+    """
+
+    at: str = ""
+    commit: str = ""
+    looks: int = 1
+    note: str = ""
+
+
 class PaperClaim(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """A claim of the paper: orderings that all hold, or rows that are alike. It is tested once.
 
@@ -69,6 +85,9 @@ class PaperClaim(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
             difference of the table's rows.
         margin_source: where a stated margin comes from.
         untested: why it is not tested, or scale → why; empty if it is.
+        scales: the scales at which it is a claim; empty: all.
+        withdrawn: why its test no longer counts, or scale → why; empty if it counts.
+        stated: scale → when its test was stated, if that is not the statement of the table.
     """
 
     says: str = ""
@@ -80,6 +99,9 @@ class PaperClaim(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     margin: float | Mapping[str, float] | None = None
     margin_source: str = ""
     untested: str | Mapping[str, str] = ""
+    scales: tuple[str, ...] = ()
+    withdrawn: str | Mapping[str, str] = ""
+    stated: Mapping[str, Statement] = {}
 
     @property
     def pairs(self) -> tuple[str, ...]:
@@ -120,6 +142,7 @@ class PaperTable(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
             `KEY=VALUE`.
         not_given: settings that the paper does not give, and what is used; one sentence each.
         notes: other sentences below the table.
+        stated: scale → when the tests of its claims were stated.
         name, prints, source, citation: set on reading: "seal-table2", "Table 2", the key in `published.csv`, the paper.
     """
 
@@ -135,6 +158,7 @@ class PaperTable(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     options: Mapping[str, Option | Mapping[str, Option]] = {}
     not_given: tuple[str, ...] = ()
     notes: tuple[str, ...] = ()
+    stated: Mapping[str, Statement] = {}
     name: str = ""
     prints: str = ""
     source: str = ""
@@ -144,6 +168,10 @@ class PaperTable(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     def scale_names(self) -> tuple[str, ...]:
         """The scales, the default first."""
         return tuple(dict.fromkeys([self.default, *self.scales]))
+
+    def claims_at(self, scale: str) -> tuple[PaperClaim, ...]:
+        """Return the claims at a scale."""
+        return tuple(claim for claim in self.claims if scale in (claim.scales or [scale]))
 
     def options_at(self, scale: str) -> dict[str, Option]:
         """Return setting of this kind → default at a scale."""

@@ -286,7 +286,7 @@ def read_row_means(job: Job) -> RowMeans:
 def _add_differences(job: Job, scores: Mapping[str, ScoreTable]) -> dict[str, ScoreTable]:
     """Add the measures of claims that are the difference of two ("rouge1 - rouge2")."""
     tables = dict(scores)
-    for claim in job.paper_table.claims:
+    for claim in job.paper_table.claims_at(job.scale):
         for measure in claim.measures_at(job.scale):
             if " - " in measure:
                 first, second = map(score_column, measure.split(" - "))
@@ -348,7 +348,7 @@ def decide_claims(job: Job, means: RowMeans) -> tuple[ClaimOutcome, ...]:
 
     A kind can add columns to `means.scores`, to test other measures.
     """
-    return evaluate_claims([_compare_rows(job, means, paper) for paper in job.paper_table.claims])
+    return evaluate_claims([_compare_rows(job, means, paper) for paper in job.paper_table.claims_at(job.scale)])
 
 
 def _compare_rows(job: Job, means: RowMeans, paper: PaperClaim) -> Claim:

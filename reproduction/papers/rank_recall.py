@@ -70,7 +70,7 @@ def rank_recall_page(job: Job) -> Page:
         blocks.append(block)
         numbers += dataset_numbers
     verdicts = claims.evaluate_claims(
-        [_compare_rankers(job, paper, recalls) for paper in job.paper_table.claims]
+        [_compare_rankers(job, paper, recalls) for paper in job.paper_table.claims_at(job.scale)]
     )
     training = f"learned rankers train for {ranker.steps:,} steps of {ranker.batch_size} titles"
     sizes = f"vectors of {ranker.dimension} and a vocabulary of {ranker.vocabulary_size:,} entries"
