@@ -6,6 +6,7 @@ All classes are frozen: every system and every metric gets the same text.
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from hashlib import blake2b
 from itertools import chain, islice
 from typing import Any
 
@@ -211,6 +212,7 @@ class Example:
         facts: planted facts of a generated text; systems do not use them.
         highlights: stretches of the source that people marked as important, in the order of the source.
         planted: facts that were planted in a natural text. Systems do not use them; a prompt may say that there are some.
+        group: examples with the same one share a source and are no independent cases; None: those with the same text.
     """
 
     id: str
@@ -221,6 +223,7 @@ class Example:
     facts: tuple[Fact, ...] = ()
     highlights: Sentences = ()
     planted: tuple[PlantedFact, ...] = ()
+    group: str | None = None
 
     @property
     def topic(self) -> str | None:
@@ -249,17 +252,27 @@ class Example:
             paragraphs += [" ".join(paragraph) for paragraph in section.paragraphs]
         return " ".join(paragraphs)
 
+    def source_group(self) -> str:
+        """Return the group, or a hash of all documents without planted sentences; of no documents, the id."""
+        if self.group is not None or not self.documents:
+            return self.group or self.id
+        planted: set[str] = set()
+        for fact in self.planted:
+            planted.update(each.sentence for each in (*fact.statements, *fact.corrected))
+        text = "\n".join(sentence for sentence in self.sentences() if sentence not in planted)
+        return blake2b(text.encode("utf-8", "surrogatepass"), digest_size=8).hexdigest()
+
     def source_words(self) -> int:
         """Count the source's words, without titles and section names."""
         return count_words(self.sentences())
 
     def to_dict(self, has_layout: bool = True) -> dict[str, Any]:
-        """Return plain lists and dicts that JSON can hold, without empty `facts`, `highlights`, `planted` and `text`.
+        """Return plain lists and dicts for JSON, without empty `facts`, `highlights`, `planted`, `group` and `text`.
 
         Without `has_layout`, sections have their sentences only.
         """
         plain: dict[str, Any] = msgspec.to_builtins(self)
-        for name in ("facts", "highlights", "planted"):
+        for name in ("facts", "highlights", "planted", "group"):
             if not plain[name]:
                 del plain[name]
         for document in plain["documents"]:

@@ -101,11 +101,12 @@ class Scored:
     """The scores of a run.
 
     Attributes:
-        per_example: a row for each example, indexed by `id`, in reading order; 0–1, or in a column's unit.
+        per_example: a row for each example, indexed by `id`, in reading order; 0–1, or in a column's unit. If examples
+            share a source, the column `GROUP` has the number of their group.
         empty_references: ids of examples that were skipped because no reference can be scored.
         empty_predictions: number of rows whose prediction is empty.
         sentences: metric → id → its scores of the prediction's sentences.
-        targets: the examples of all predictions, without their documents.
+        targets: the examples of all predictions, without their documents, but with their group.
     """
 
     per_example: "pd.DataFrame"

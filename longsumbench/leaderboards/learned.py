@@ -35,7 +35,7 @@ from longsumbench.leaderboards.seed_groups import (
     ScoresOfRuns,
     unit_factor,
 )
-from longsumbench.metrics.aggregate import PERCENT
+from longsumbench.metrics.aggregate import PERCENT, read_groups
 from longsumbench.metrics.evaluate import score_column, shuffled_baseline_column
 from longsumbench.metrics.output_facts import collapse_reasons
 from longsumbench.metrics.statistics import paired_effect
@@ -61,12 +61,14 @@ class _Gains(NamedTuple):
         floor: mean score against other examples, or by chance; in the unit of the ranking score.
         bigrams: R-2 minus its mean floor, 0–100; None if that is unknown.
         possible: of generated facts, the gain that is possible with what was read; None for other texts.
+        groups: number of each example's group; None if each is a group of its own.
     """
 
     ranked: NDArray[np.float64]
     floor: float
     bigrams: NDArray[np.float64] | None
     possible: NDArray[np.float64] | None
+    groups: NDArray[np.int64] | None
 
 
 def gate_rows(rows: Sequence[ResultRow], scores: ScoresOfRuns) -> dict[str, Learned]:
@@ -114,7 +116,7 @@ def _measure_gains(run: RunRecord, scores: ScoresOfRuns) -> _Gains | None:
     elif chance in table:
         visible = 1.0 if seen is None else seen / PERCENT
         possible = visible * (factor - floor)
-    return _Gains(ranked, float(np.nanmean(floor)), bigrams, possible)
+    return _Gains(ranked, float(np.nanmean(floor)), bigrams, possible, read_groups(table))
 
 
 def _judge_row(judged: Sequence[Learned]) -> Learned:
@@ -131,12 +133,13 @@ def _judge_row(judged: Sequence[Learned]) -> Learned:
 
 
 def _judge_run(run: RunRecord, gains: _Gains | None, anchor: _Gains | None) -> Learned:
-    learned, has_gain, has_facts = Learned(), False, False
+    learned, has_gain, has_facts, groups = Learned(), False, False, None
     surplus: dict[str, NDArray[np.float64]] = {}
     if gains is not None:
         lift, surplus = _compare(gains, anchor)
         learned = Learned(floor=gains.floor, lift=lift)
-        has_gain = _sign(gains.ranked) > 0
+        groups = gains.groups
+        has_gain = _sign(gains.ranked, groups) > 0
         has_facts = gains.possible is not None  # of other texts, nobody knows the highest score
     if is_untrained(run):
         return learned._replace(word=UNTRAINED, reason="its random weights had no step of training")
@@ -146,7 +149,7 @@ def _judge_run(run: RunRecord, gains: _Gains | None, anchor: _Gains | None) -> L
     failed, passed = NOT_LEARNED, LEARNED
     if not run.trained:
         failed, passed = NOT_RANKED, DEPENDS
-    too_little = [reason for reason, values in surplus.items() if _sign(values) < 0]
+    too_little = [reason for reason, values in surplus.items() if _sign(values, groups) < 0]
     # First what is surely bad, then what the examples do not show, then a loss that still falls
     if reasons := [*collapse_reasons(run.evaluation.outputs, has_gain), *too_little]:
         return learned._replace(word=failed, reason=reasons[0])
@@ -192,9 +195,11 @@ def _compare(
     }
 
 
-def _sign(values: NDArray[np.float64]) -> float:
+def _sign(values: NDArray[np.float64], groups: NDArray[np.int64] | None) -> float:
     """Return the sign of the mean; 0 if it may be by chance."""
-    effect = paired_effect(values[np.isfinite(values), np.newaxis])
+    applies = np.isfinite(values)
+    groups = None if groups is None else groups[applies]
+    effect = paired_effect(values[applies, np.newaxis], groups=groups)
     return float(np.sign(effect.mean)) if effect.p_value() < 2 * _LEVEL else 0.0
 
 

@@ -19,6 +19,7 @@ from longsumbench.metrics.aggregate import (
     PERCENT,
     Estimate,
     ScoreTable,
+    read_groups,
     values_at,
 )
 from longsumbench.metrics.evaluate import score_column
@@ -132,6 +133,7 @@ class PairDifference(NamedTuple):
     Attributes:
         effect: the first minus the second, with its error over examples and seeds; 0–100 for ROUGE.
         examples: number of examples that both have.
+        groups: number of sources that these are about, the independent cases.
         seeds: number of seeds, if both have the same ones; 1 if each has one run; 0 if they have different seeds.
         one_seed: True if only one run of a trained system is compared.
         limit: the largest difference that is possible, 100 for shares.
@@ -139,6 +141,7 @@ class PairDifference(NamedTuple):
 
     effect: statistics.MeanOverSeeds
     examples: int
+    groups: int
     seeds: int = 1
     one_seed: bool = False
     limit: float = math.inf
@@ -224,11 +227,13 @@ def _average_number(
     if len(numbers) == 1:
         return numbers[0]
     mean = sum(number.mean for number in numbers) / len(numbers)
-    values = aligned_scores(group.runs, name, scores)
-    if values is None:
+    aligned = aligned_scores(group.runs, name, scores)
+    if aligned is None:
         return Estimate(mean, *NO_INTERVAL)
     scale = unit_factor(group.first, name)
-    low, high = statistics.interval_over_seeds(values, is_share=scale == PERCENT)
+    low, high = statistics.interval_over_seeds(
+        aligned.values, is_share=scale == PERCENT, groups=aligned.groups
+    )
     return Estimate(mean, scale * low, scale * high)
 
 
@@ -237,10 +242,22 @@ def unit_factor(record: RunRecord, name: str) -> float:
     return 1.0 if name in record.evaluation.units else PERCENT
 
 
+class AlignedScores(NamedTuple):
+    """Scores of the examples to which a number applies in all runs.
+
+    Attributes:
+        values: [examples, runs], 0–1 or in the unit of the number.
+        groups: number of each example's group; None if each is a group of its own.
+    """
+
+    values: NDArray[np.float64]
+    groups: NDArray[np.int64] | None
+
+
 def aligned_scores(
     runs: Sequence[RunRecord], name: str, scores: ScoresOfRuns
-) -> NDArray[np.float64] | None:
-    """Return a number's scores, [examples, runs], of the examples to which it applies in all runs.
+) -> AlignedScores | None:
+    """Return a number's scores of the examples to which it applies in all runs.
 
     None if the scores of a run are missing, or it applies to no example.
     """
@@ -251,8 +268,12 @@ def aligned_scores(
             return None
         tables.append(scores[run.run_id])
     values = np.stack([values_at(table, column, list(tables[0].index)) for table in tables], axis=1)
-    values = values[np.isfinite(values).all(axis=1)]
-    return values if len(values) else None
+    applies = np.isfinite(values).all(axis=1)
+    # Runs on the same examples have the same groups
+    groups = None
+    if (groups_of_first := read_groups(tables[0])) is not None:
+        groups = groups_of_first[applies]
+    return AlignedScores(values[applies], groups) if applies.any() else None
 
 
 def compare_groups(
@@ -271,28 +292,36 @@ def compare_groups(
         runs = [members * (seeds // len(members)) for members in runs]
     elif [run.key.seeds for run in first.runs] != [run.key.seeds for run in second.runs]:
         seeds = 0
-    values = aligned_scores([*runs[0], *runs[1]], name, scores)
-    if values is None:
+    aligned = aligned_scores([*runs[0], *runs[1]], name, scores)
+    if aligned is None:
         return None
     scale = unit_factor(first.first, name)
-    first_scores, second_scores = np.split(scale * values, [len(runs[0])], axis=1)
+    first_scores, second_scores = np.split(scale * aligned.values, [len(runs[0])], axis=1)
     if seeds:
-        effect = statistics.paired_effect(first_scores - second_scores)
+        effect = statistics.paired_effect(first_scores - second_scores, groups=aligned.groups)
     else:
-        effect = statistics.paired_effect(first_scores, second_scores)
+        effect = statistics.paired_effect(first_scores, second_scores, aligned.groups)
     one_seed = first.one_seed or second.one_seed
     limit = scale if scale == PERCENT else math.inf
-    return PairDifference(effect, len(values), seeds, one_seed, limit)
+    num_groups = statistics.count_groups(*aligned)
+    return PairDifference(effect, len(aligned.values), num_groups, seeds, one_seed, limit)
 
 
 def compare_examples(
-    differences: NDArray[np.float64], one_seed: bool = False
+    differences: NDArray[np.float64],
+    one_seed: bool = False,
+    groups: NDArray[np.int64] | None = None,
 ) -> PairDifference | None:
     """Compare two numbers of the same examples by their differences, [examples, seeds]; None without an example.
 
     Examples with NaN are left out.
     """
-    gaps = differences[np.isfinite(differences).all(axis=1)]
+    applies = np.isfinite(differences).all(axis=1)
+    gaps = differences[applies]
+    if groups is not None:
+        groups = groups[applies]
     if not len(gaps):
         return None
-    return PairDifference(statistics.paired_effect(gaps), len(gaps), gaps.shape[1], one_seed)
+    effect = statistics.paired_effect(gaps, groups=groups)
+    num_groups = statistics.count_groups(gaps, groups)
+    return PairDifference(effect, len(gaps), num_groups, gaps.shape[1], one_seed)

@@ -34,7 +34,7 @@ from longsumbench.runs.results import Results
 LEVEL, POWER = 0.05, 0.8
 METHOD = f"paired t test, Holm-corrected in each column, p ≥ {LEVEL}"  # of the mark for ties
 _ROUGE_COLUMNS = [f"{kind}_{part}" for kind, part in product(comparability.ROUGE_HEADINGS, "prf")]
-_LEAST_EXAMPLES = 30  # for a set of best systems; with fewer, bootstrap errors are too small
+_LEAST_CASES = 30  # sources, for a set of best systems; with fewer, bootstrap errors are too small
 
 
 class Outcome(StrEnum):
@@ -121,7 +121,7 @@ def _correct_difference(
     p: float | None = correction.p
     p_alone: float | None = effect.p_value()
     # The least p-value of `paired_effect`
-    if not correction.significant and 2.0 ** (1 - pair.examples) >= strictest:
+    if not correction.significant and 2.0 ** (1 - pair.groups) >= strictest:
         outcome = Outcome.FEW_EXAMPLES
         half = math.nan  # so the bounds are NaN, with their limits, too
     if pair.one_seed:
@@ -234,11 +234,12 @@ def _best_set(
     runs: list[RunRecord] = []
     for row in ranked:
         runs += row.runs
-    values = seed_groups.aligned_scores(runs, runs[0].evaluation.ranked_by, scores)
-    if values is None or len(values) < _LEAST_EXAMPLES:
+    aligned = seed_groups.aligned_scores(runs, runs[0].evaluation.ranked_by, scores)
+    if aligned is None or statistics.count_groups(*aligned) < _LEAST_CASES:
         return ()
     ends = np.cumsum([len(row.runs) for row in ranked])
-    p_values = statistics.model_confidence_set(np.split(values, ends[:-1], axis=1))
+    split_scores = np.split(aligned.values, ends[:-1], axis=1)
+    p_values = statistics.model_confidence_set(split_scores, groups=aligned.groups)
     return tuple(row.key for row, p in zip(ranked, p_values, strict=True) if p >= LEVEL)
 
 

@@ -17,7 +17,7 @@ from longsumbench.leaderboards.significance import (
     build_blocks,
     read_all_scores,
 )
-from longsumbench.metrics.aggregate import ScoreTable, compute_intervals
+from longsumbench.metrics.aggregate import ScoreTable, compute_intervals, read_groups
 from longsumbench.metrics.evaluate import DEFAULT_RANKING_SCORE
 from longsumbench.runs.record import RunRecord
 from longsumbench.runs.results import Results, is_verified
@@ -78,7 +78,7 @@ def _with_part_as_f(record: RunRecord, part: str, scores: ScoreTable | None) -> 
         # The intervals of a part are computed as those of F1 were
         columns = scores.frame()[[f"{kind}_f" for kind in ROUGE_HEADINGS]]
         bounds = compute_intervals(
-            columns, scoring.resamples, perl_resampling=scoring.resampling == "perl"
+            columns, scoring.resamples, scoring.resampling == "perl", read_groups(scores)
         )
     means = {}
     for kind, score in record.evaluation.scores.items():

@@ -16,6 +16,7 @@ from longsumbench.errors import DataError
 from longsumbench.files import format_csv, open_regular, write_atomically
 from longsumbench.formatting import unguard_cell
 from longsumbench.metrics.statistics import (
+    Groups,
     Numbers,
     bootstrap_interval,
     bootstrap_intervals,
@@ -26,6 +27,7 @@ from longsumbench.metrics.statistics import (
 if TYPE_CHECKING:
     import pandas as pd
 
+GROUP = "group"  # column with the number of an example's group; only where examples share a source
 BOOTSTRAP_SEED = 1  # the same for every run, so that intervals depend on the scores alone
 PERCENT = 100.0
 MEAN_RESAMPLES = 1_000  # of the bootstrap for an interval, where no setting says otherwise
@@ -100,12 +102,17 @@ class MeasureMean:
         return stored_estimate(self.mean, self.lo, self.hi)
 
 
+def read_groups(table: "ScoreTable | pd.DataFrame") -> Groups | None:
+    """Return the number of each example's group; None if each example has a source of its own."""
+    return np.asarray(table[GROUP], dtype=np.int64) if GROUP in table else None
+
+
 def column_means(per_example: "pd.DataFrame", in_units: Collection[str] = ()) -> dict[str, float]:
     """Return column → mean over the examples to which it applies, 0–100 or, for those `in_units`, in its unit.
 
     A column that applies to no example is left out. The order of the rows does not matter.
     """
-    means = per_example.sort_index().mean().dropna()
+    means = per_example.drop(columns=GROUP, errors="ignore").sort_index().mean().dropna()
     return {
         str(name): float(mean if name in in_units else PERCENT * mean)
         for name, mean in means.items()
@@ -120,10 +127,10 @@ def aggregate(
     """Return type of ROUGE → its plain means, and the 95 % interval of F1.
 
     Args:
-        per_example: ROUGE's columns of `Scored`; the order of the rows does not matter.
-        resamples: of the percentile bootstrap over examples.
-        perl_resampling: compute the intervals of ROUGE-1.5.5, with its seeds. The means stay plain means, not the
-            means of its resamples.
+        per_example: ROUGE's columns of `Scored`, and that of groups; the order of the rows does not matter.
+        resamples: of the percentile bootstrap over groups of examples.
+        perl_resampling: compute the intervals of ROUGE-1.5.5, with its seeds, over examples. The means stay plain means,
+            not the means of its resamples.
 
     Raises:
         DataError: there is no example.
@@ -134,7 +141,9 @@ def aggregate(
     means = (per_example.sort_index() * PERCENT).mean()
     columns = [str(name) for name in per_example if str(name).endswith("_f")]
     scores = {}
-    intervals = compute_intervals(per_example[columns], resamples, perl_resampling)
+    intervals = compute_intervals(
+        per_example[columns], resamples, perl_resampling, read_groups(per_example)
+    )
     for column, interval in intervals.items():
         rouge_type = column.removesuffix("_f")
         plain_means = [float(means[f"{rouge_type}_{statistic}"]) for statistic in "prf"]
@@ -146,13 +155,16 @@ def compute_intervals(
     per_example: "pd.DataFrame",
     resamples: int = MEAN_RESAMPLES,
     perl_resampling: bool = False,
+    groups: Groups | None = None,
 ) -> dict[str, tuple[float, float]]:
     """Return column → the 95 % interval of its mean, 0–100; arguments as in `aggregate`."""
-    values = (per_example.sort_index() * PERCENT).to_numpy()
+    order = np.argsort(per_example.index, kind="stable")
+    values = (per_example.iloc[order] * PERCENT).to_numpy()
+    groups = None if groups is None else groups[order]
     if perl_resampling:
         bounds = perl_intervals(values, resamples)[:, 1:]
     else:
-        bounds = bootstrap_intervals(values, resamples, BOOTSTRAP_SEED)
+        bounds = bootstrap_intervals(values, resamples, BOOTSTRAP_SEED, groups)
     return dict(zip(map(str, per_example.columns), map(tuple, bounds.tolist()), strict=True))
 
 
@@ -164,21 +176,25 @@ def aggregate_measures(
     """Return column → its mean, with the 95 % interval and the number of examples to which it applies.
 
     Args:
-        per_example: columns of `Scored`; the order of the rows does not matter.
-        resamples: of the percentile bootstrap over these examples.
+        per_example: columns of `Scored`, and that of groups; the order of the rows does not matter.
+        resamples: of the percentile bootstrap over groups of these examples.
         in_units: the columns that are not shares.
 
     Returns:
         Shares as 0–100, other columns in their unit. A column that applies to no example is left out.
     """
     measures = {}
-    for name, column in per_example.sort_index().items():
-        values = column.dropna().to_numpy()
+    table = per_example.sort_index()
+    groups = read_groups(table)
+    for name, column in table.drop(columns=GROUP, errors="ignore").items():
+        applies = column.notna().to_numpy()
+        values = column.to_numpy()[applies]
+        value_groups = None if groups is None else groups[applies]
         scale, interval = PERCENT, bootstrap_shares
         if name in in_units:
             scale, interval = 1.0, bootstrap_interval
         if len(values):
-            bounds = interval(values, resamples, BOOTSTRAP_SEED)
+            bounds = interval(values, resamples, BOOTSTRAP_SEED, value_groups)
             low, high = _known(scale * bound for bound in bounds)
             mean = float((scale * values).mean())
             measures[str(name)] = MeasureMean(mean, low, high, len(values))

@@ -5,6 +5,7 @@ predictions, examples, metrics --evaluate--> Evaluation: rows, ROUGE, measures, 
 
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from itertools import cycle
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -22,6 +23,7 @@ from longsumbench.core import (
 )
 from longsumbench.errors import DataError
 from longsumbench.files import digest
+from longsumbench.formatting import format_count
 from longsumbench.metrics import aggregate as means
 from longsumbench.metrics.output_facts import OutputFacts, describe_outputs
 from longsumbench.metrics.rouge import Rouge
@@ -56,6 +58,7 @@ class Evaluation:
     Attributes:
         signature: the signatures of ROUGE and of the dataset's metrics.
         n: the number of examples in the means.
+        groups: the number of sources that they are about; None if each example has its own.
         examples: a hash of their ids and of those that are left out; equal for runs on the same examples.
         scores: type of ROUGE → its means; empty without ROUGE.
         measures: results other than ROUGE, by name. The first measure of a metric comes first; metrics of the dataset
@@ -85,6 +88,12 @@ class Evaluation:
     empty_references: tuple[str, ...] = ()
     empty_predictions: int = 0
     checkpoints: tuple[CheckpointMeans, ...] = ()
+    groups: int | None = None
+
+    def describe_examples(self) -> str:
+        """Return "281 examples of 35 texts", or "281 examples"."""
+        examples = format_count(self.n, "example")
+        return f"{examples} of {format_count(self.groups, 'text')}" if self.groups else examples
 
 
 @dataclass(frozen=True)
@@ -187,13 +196,14 @@ def evaluate(
         ),
         empty_references=best.empty_references,
         empty_predictions=best.empty_predictions,
+        groups=int(per_example[means.GROUP].nunique()) if means.GROUP in per_example else None,
     )
     return ScoredOutputs(evaluation, tuple(tables), per_example, best.sentences)
 
 
 def _rouge_means(per_example: "pd.DataFrame", scoring: Scoring) -> dict[str, means.RougeMeans]:
     is_perl = scoring.resampling == "perl"
-    columns = per_example[list(Rouge.columns)]
+    columns = per_example[list(filter(per_example.__contains__, (*Rouge.columns, means.GROUP)))]
     return means.aggregate(columns, scoring.resamples, perl_resampling=is_perl)
 
 
@@ -203,8 +213,9 @@ def _measure_means(
     scoring: Scoring,
     units: Mapping[str, str],
 ) -> dict[str, means.MeasureMean]:
-    columns = per_example[columns_in(metrics, per_example)]
-    measures = means.aggregate_measures(columns, scoring.resamples, in_units=units)
+    names = columns_in(metrics, per_example)
+    names += [name for name in [means.GROUP] if name in per_example]
+    measures = means.aggregate_measures(per_example[names], scoring.resamples, in_units=units)
     # Numbers that no mean over examples gives
     for metric in metrics:
         for name, number in metric.pooled().items():
@@ -238,17 +249,20 @@ def score_all(metrics: Sequence[Metric], items: Iterable[tuple[RawText, Example]
     rows: dict[str, dict[str, float]] = {}
     unusable: dict[str, None] = {}  # an ordered set
     of_sentences: dict[str, dict[str, Sequence[SentenceScore]]] = {}
-    targets = []
+    targets: list[Example] = []
+    numbers: dict[str, int] = {}  # of the groups
     empty = 0
     for prediction, example in items:
         name, text = example.id, _as_text(prediction)
-        targets.append(replace(example, documents=()))
+        targets.append(replace(example, documents=(), group=example.source_group()))
         if name in rows or name in unusable:
             raise DataError(f"two predictions for the example '{name}'; keep one")
         if not all(metric.can_score(example) for metric in metrics):
             unusable[name] = None
             continue
-        row = rows[name] = {}
+        row = rows[name] = {
+            means.GROUP: numbers.setdefault(targets[-1].source_group(), len(numbers))
+        }
         for metric in metrics:
             if isinstance(metric, Rouge):
                 row |= metric.score(prediction, example)
@@ -261,7 +275,9 @@ def score_all(metrics: Sequence[Metric], items: Iterable[tuple[RawText, Example]
     table = pd.DataFrame(
         list(rows.values()), index=pd.Index(list(rows), name="id", dtype=object), dtype=float
     )
-    table = table.reindex(columns=columns_in(metrics, table))
+    shared = [means.GROUP] if len(numbers) < len(rows) else []
+    table = table.reindex(columns=[*columns_in(metrics, table), *shared])
+    table = table.astype(dict.fromkeys(shared, int))
     return Scored(table, tuple(unusable), empty, of_sentences, targets)
 
 
@@ -290,26 +306,35 @@ def score_shuffled(
 ) -> "pd.DataFrame":
     """Score each prediction against the references of another example: what it reaches without its source.
 
-    The examples form a random cycle that depends on their ids alone, and each gets the prediction of the one before it.
+    The groups form a random cycle that depends on the ids alone. The predictions of a group meet the references of the
+    next one, whose examples take turns.
 
     Returns:
-        A row for each prediction, as `Scored.per_example`; empty for fewer than two examples that can be scored.
+        A row for each prediction, as `Scored.per_example`; empty for fewer than two groups that can be scored.
     """
-    indices = {}
+    indices: dict[str, int] = {}
+    groups: dict[str, str] = {}  # id → group
     for index, (_, example) in enumerate(zip(predictions, examples, strict=False)):
         if all(metric.can_score(example) for metric in metrics):
             indices[example.id] = index
-    ids = sorted(indices)
-    order = np.random.default_rng(means.BOOTSTRAP_SEED).permutation(len(ids))
-    cycle = [ids[index] for index in order]
-    if len(cycle) < 2:
+            groups[example.id] = example.source_group()
+    members: dict[str, list[str]] = {}
+    for name in sorted(indices):
+        members.setdefault(groups[name], []).append(name)
+    every = list(members.values())
+    order = np.random.default_rng(means.BOOTSTRAP_SEED).permutation(len(every))
+    targets: dict[str, str] = {}  # whose prediction → whose references
+    for position, next_position in zip(order, np.roll(order, -1), strict=True):
+        targets |= zip(every[position], cycle(every[next_position]), strict=False)
+    if len(every) < 2:
         import pandas as pd
 
         return pd.DataFrame()
-    # example → whose prediction it gets
-    owners = dict(zip(cycle, [cycle[-1], *cycle], strict=False))
-    pairs = ((predictions[indices[owners[name]]], examples[indices[name]]) for name in indices)
-    return score_all(metrics, pairs).per_example.rename(index=owners)
+    pairs = (
+        (predictions[index], replace(examples[indices[targets[name]]], id=name))
+        for name, index in indices.items()
+    )
+    return score_all(metrics, pairs).per_example
 
 
 def shuffled_baseline_column(name: str) -> str:

@@ -1,5 +1,8 @@
 """Intervals of means and tests of differences, by seeded resampling over examples.
 
+Examples that share a source are one group (questions about a meeting): groups are drawn, swapped and counted as degrees
+of freedom. `groups` are numbers, one per example; None: each example is a group of its own.
+
 A mean has a percentile bootstrap interval; over several seeds, its interval and test are in closed form
 (`mean_over_seeds`). So are tests whether a difference is smaller or larger than a margin. Two systems are compared by
 the differences of their scores on the same examples (`paired_effect`). `holm` corrects several comparisons. Values may
@@ -17,6 +20,7 @@ from numpy.typing import NDArray
 from longsumbench.errors import DataError
 
 Numbers = NDArray[np.float64]
+Groups = NDArray[np.int64]
 
 _NUMBERS_AT_ONCE = 2**22  # size of an array of swaps, 8 bytes each
 _DRAND48_FACTOR, _DRAND48_SUMMAND = 0x5DEECE66D, 0xB  # of the generator of Perl's rand
@@ -29,7 +33,7 @@ _FEW_UNEQUAL = 14  # examples; with more, swaps have p-values below any level of
 
 
 def bootstrap_interval(
-    values: Sequence[float] | Numbers, resamples: int, seed: int
+    values: Sequence[float] | Numbers, resamples: int, seed: int, groups: Groups | None = None
 ) -> tuple[float, float]:
     """Return the 95 % percentile interval of the mean of some values, in their unit.
 
@@ -37,45 +41,66 @@ def bootstrap_interval(
         values: one per example.
         resamples: number of samples of the same size, drawn with replacement.
         seed: of the resamples.
+        groups: of the examples.
 
     Raises:
         DataError: there are no values, or one is not finite.
     """
     columns = np.asarray(values, dtype=np.float64).reshape(-1, 1)
-    low, high = bootstrap_intervals(columns, resamples, seed)[0]
+    low, high = bootstrap_intervals(columns, resamples, seed, groups)[0]
     return float(low), float(high)
 
 
-def bootstrap_shares(values: Numbers, resamples: int, seed: int) -> tuple[float, float]:
+def bootstrap_shares(
+    values: Numbers, resamples: int, seed: int, groups: Groups | None = None
+) -> tuple[float, float]:
     """Return the percentile interval of a mean of shares; if all are 0, or all are 1, the exact binomial interval.
 
     A bootstrap interval of equal values has no width: with 0 of 37 right, the true share can still be 9 %. The
     arguments are those of `bootstrap_interval`.
     """
-    if len(values) > 1:
-        bound = _TAIL ** (1 / len(values))
+    number = count_groups(values, groups)
+    if number > 1:
+        bound = _TAIL ** (1 / number)
         if (values == 0).all():
             return 0.0, 1 - bound
         if (values == 1).all():
             return bound, 1.0
-    return bootstrap_interval(values, resamples, seed)
+    return bootstrap_interval(values, resamples, seed, groups)
 
 
-def bootstrap_intervals(values: Numbers, resamples: int, seed: int) -> Numbers:
+def bootstrap_intervals(
+    values: Numbers, resamples: int, seed: int, groups: Groups | None = None
+) -> Numbers:
     """Return the percentile intervals of the means of several columns, [examples, columns], on the same resamples.
 
     The other arguments are those of `bootstrap_interval`.
 
     Returns:
-        [columns, 2]: low and high, in the unit of the values; NaN for a single example.
+        [columns, 2]: low and high, in the unit of the values; NaN for a single group.
 
     Raises:
         DataError: there are no values, or one is not finite.
     """
-    if len(_finite(values, "an interval")) == 1:
+    if count_groups(_finite(values, "an interval"), groups) == 1:
         return np.full((values.shape[1], 2), math.nan)
-    means = resampled_means(values, resamples, seed)
+    means = resampled_means(values, resamples, seed, groups)
     return np.quantile(means, [_TAIL, 1 - _TAIL], axis=0).T
+
+
+def count_groups(values: Numbers, groups: Groups | None) -> int:
+    """Return the number of groups of some examples."""
+    return len(values) if groups is None else len(np.unique(groups))
+
+
+def sum_groups(values: Numbers, groups: Groups | None) -> Numbers:
+    """Add up the values of each group, [examples, …] → [groups, …]; without groups, return the values."""
+    if groups is None:
+        return values
+    numbers = np.unique(groups, return_inverse=True)[1]
+    sums = np.zeros((numbers.max() + 1, *values.shape[1:]))
+    np.add.at(sums, numbers, values)
+    return sums
 
 
 class MeanOverSeeds(NamedTuple):
@@ -145,32 +170,60 @@ class MeanOverSeeds(NamedTuple):
         return math.exp(high)
 
 
-def ratio_over_examples(parts: Numbers, wholes: Numbers) -> MeanOverSeeds:
-    """Return Σ parts / Σ wholes, both one per example, with its standard error over other examples (linearized)."""
-    examples, ratio = len(parts), float(parts.sum() / wholes.sum())
-    if examples < 2:
+def ratio_over_examples(
+    parts: Numbers, wholes: Numbers, groups: Groups | None = None
+) -> MeanOverSeeds:
+    """Return Σ parts / Σ wholes, both one per example, with its standard error over other examples (linearized).
+
+    Of groups, the error is CR2 (Bell and McCaffrey 2002), and the degrees of freedom are those of Satterthwaite for
+    examples that are independent. With one example a group and equal wholes, both are those without groups.
+    """
+    ratio = float(parts.sum() / wholes.sum())
+    if count_groups(parts, groups) < 2:
         return MeanOverSeeds(ratio, math.nan, math.nan)
-    noises = parts - ratio * wholes
-    error = float(np.sqrt((noises**2).sum() * examples / (examples - 1)) / wholes.sum())
+    noises, sizes = sum_groups(parts - ratio * wholes, groups), sum_groups(wholes, groups)
+    examples, total = len(noises), sizes.sum()
+    if groups is None:
+        squares, degrees = (noises**2).sum() * examples / (examples - 1), float(examples - 1)
+    else:
+        squares = (noises**2 / (1 - sizes / total)).sum()
+        degrees = _satterthwaite_degrees(sizes)
+    error = float(np.sqrt(squares) / total)
     if error <= _SUM_ERROR * abs(ratio):
         error = 0.0
-    return MeanOverSeeds(ratio, error, float(examples - 1))
+    return MeanOverSeeds(ratio, error, degrees)
+
+
+def _satterthwaite_degrees(sizes: Numbers) -> float:
+    """Return the degrees of freedom of the CR2 variance of a mean over groups with these numbers of examples.
+
+    The covariance of the residuals of two groups' means is 1/n if they are the same group, minus 1/N.
+    """
+    total = sizes.sum()
+    weights = (sizes / total) ** 2 / (1 - sizes / total)
+    variances = 1 / sizes - 1 / total
+    trace = (weights * variances).sum()
+    of_squares = (weights**2 * (variances**2 - 1 / total**2)).sum() + (weights.sum() / total) ** 2
+    return float(trace**2 / of_squares)
 
 
 # Begin to read here for tests; intervals of means are above.
-def paired_effect(values: Numbers, second: Numbers | None = None) -> MeanOverSeeds:
+def paired_effect(
+    values: Numbers, second: Numbers | None = None, groups: Groups | None = None
+) -> MeanOverSeeds:
     """Return the mean of paired differences, with its error over other examples and, of several runs, other seeds.
 
     With few examples, or equal differences, the error is at least so large that the p-value is not below 2^(1 − m): m
-    examples with unequal scores have 2^m swaps of the two outputs. So few examples are never significant, however alike
-    their differences. benchmarks/paired_tests.py measures how often the test is wrong.
+    examples (or groups) with unequal scores have 2^m swaps of the two outputs. So few examples are never significant,
+    however alike their differences. benchmarks/paired_tests.py measures how often the test is wrong.
 
     Args:
         values: differences [examples, seeds]; of systems without common seeds, the scores of the first.
         second: [examples, other seeds], the scores of the second system without common seeds.
+        groups: of the examples.
     """
-    effect = mean_over_seeds(values, second)
-    unequal = int(np.count_nonzero(_example_means(values, second)))
+    effect = mean_over_seeds(values, second, groups)
+    unequal = int(np.count_nonzero(sum_groups(_example_means(values, second), groups)))
     enough = unequal > _FEW_UNEQUAL and effect.error > 0
     if unequal < 2 or enough or math.isnan(effect.error):
         return effect
@@ -210,7 +263,9 @@ def holm_levels(p_values: Sequence[float] | Numbers, level: float = 0.05) -> Num
     return levels
 
 
-def mean_over_seeds(values: Numbers, second: Numbers | None = None) -> MeanOverSeeds:
+def mean_over_seeds(
+    values: Numbers, second: Numbers | None = None, groups: Groups | None = None
+) -> MeanOverSeeds:
     """Return the mean of some values, with its standard errors over other examples and, of several runs, other seeds.
 
     These are the errors of the mean of the examples' means, and of the mean of the seeds' means. What an example has
@@ -222,9 +277,10 @@ def mean_over_seeds(values: Numbers, second: Numbers | None = None) -> MeanOverS
         second: [examples, other seeds] of a second system, for the difference of two systems without common seeds. Each
             has its own variance of seeds, and the smaller degrees of freedom count. A single seed has the variance of
             the other system.
+        groups: of the examples.
     """
     systems = [values] if second is None else [values, second]
-    of_examples = ratio_over_examples(_example_means(values, second), np.ones(len(values)))
+    of_examples = ratio_over_examples(_example_means(values, second), np.ones(len(values)), groups)
     numbers = [system.shape[1] for system in systems]
     variances = [system.mean(axis=0).var(ddof=1) for system in systems if system.shape[1] > 1]
     if not variances:
@@ -245,16 +301,18 @@ def _example_means(values: Numbers, second: Numbers | None) -> Numbers:
     return means if second is None else means - second.mean(axis=1)
 
 
-def interval_over_seeds(values: Numbers, is_share: bool) -> tuple[float, float]:
+def interval_over_seeds(
+    values: Numbers, is_share: bool, groups: Groups | None = None
+) -> tuple[float, float]:
     """Return the 95 % interval of a mean over seeds and examples, in the unit of the values.
 
     Shares have an interval on the scale of arcsin √share, which stays between 0 and 1; if all are 0, or all are 1, the
     exact binomial interval of the examples. NaN if other values are all equal, or there is a single example or seed.
     `values` are [examples, seeds].
     """
-    estimate = mean_over_seeds(values)
+    estimate = mean_over_seeds(values, groups=groups)
     if is_share and estimate.mean in (0.0, 1.0):
-        return bootstrap_shares(values[:, 0], 1, 1)
+        return bootstrap_shares(values[:, 0], 1, 1, groups)
     half = estimate.half_width()
     if not is_share:
         return estimate.mean - half, estimate.mean + half
@@ -263,14 +321,21 @@ def interval_over_seeds(values: Numbers, is_share: bool) -> tuple[float, float]:
     return math.sin(max(angle - half, 0.0)) ** 2, math.sin(min(angle + half, math.pi / 2)) ** 2
 
 
-def resampled_means(values: Numbers, resamples: int, seed: int) -> Numbers:
-    """Draw samples with replacement and average each: [examples, columns] → [resamples, columns]."""
+def resampled_means(
+    values: Numbers, resamples: int, seed: int, groups: Groups | None = None
+) -> Numbers:
+    """Draw samples with replacement and average each: [examples, columns] → [resamples, columns].
+
+    Of groups, as many are drawn as there are, each with all its examples.
+    """
+    sizes = sum_groups(np.ones(len(values)), groups)
+    values = sum_groups(values, groups)
     count, columns = values.shape
     draw = np.random.default_rng(seed)
     means = np.empty((resamples, columns))
     for row in range(resamples):
         times = np.bincount(draw.integers(0, count, count), minlength=count)
-        means[row] = times @ values / count
+        means[row] = times @ values / (times @ sizes)
     return means
 
 
@@ -322,9 +387,9 @@ def approximate_randomization(
     examples: at 5 %, the test rejects at most 5 % of equal systems.
 
     Args:
-        differences: [examples] or [examples, columns], first system's score minus the second's. All columns have the
-            same swaps. A difference of 0 has no effect, so it can replace the value of an example to which a column
-            does not apply.
+        differences: [examples] or [examples, columns], first system's score minus the second's; of groups, their sums
+            (`sum_groups`). All columns have the same swaps. A difference of 0 has no effect, so it can replace the value
+            of an example to which a column does not apply.
         resamples: number of random swaps of all examples.
 
     Returns:
@@ -357,7 +422,9 @@ def holm(p_values: Sequence[float] | Numbers) -> Numbers:
     return corrected
 
 
-def model_confidence_set(scores: Sequence[Numbers], resamples: int = 1_000) -> Numbers:
+def model_confidence_set(
+    scores: Sequence[Numbers], resamples: int = 1_000, groups: Groups | None = None
+) -> Numbers:
     """Return the p-value of each system for being among the best (Hansen, Lunde & Nason 2011, with T_R).
 
     The systems with p ≥ 5 % contain the best one with 95 % confidence; that it is chosen by the same scores is allowed
@@ -367,13 +434,14 @@ def model_confidence_set(scores: Sequence[Numbers], resamples: int = 1_000) -> N
     Args:
         scores: of each system, [examples, seeds], on the same examples; higher is better.
         resamples: number of resamples, of examples and of each system's seeds.
+        groups: of the examples.
 
     Raises:
         DataError: there are no scores, or one is not finite.
     """
     values = _finite(np.concatenate(scores, axis=1), "a model confidence set")
     draw, ends = np.random.default_rng(1), np.cumsum([each.shape[1] for each in scores])
-    resampled = np.split(resampled_means(values, resamples, 1), ends[:-1], axis=1)
+    resampled = np.split(resampled_means(values, resamples, 1, groups), ends[:-1], axis=1)
     means, errors = np.array([each.mean() for each in scores]), np.empty((resamples, len(scores)))
     for system, of_seeds in enumerate(resampled):
         center = of_seeds.mean(axis=1)

@@ -230,7 +230,7 @@ def _score_pairs(paired: PairedTexts, rouge: Rouge) -> Report:
     examples = []
     for pair in paired.pairs:
         texts = tuple(islice(targets, len(pair.references)))
-        examples.append(Example(pair.id, None, None, (_UNREAD,), texts))
+        examples.append(Example(pair.id, None, None, (_UNREAD,), texts, group=pair.id))
     scored = evaluate([predictions.split], examples, [rouge], rouge.scoring)
     evaluation = scored.evaluation
     assert evaluation.outputs is not None  # unknown only in records of other versions

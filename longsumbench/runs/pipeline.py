@@ -384,4 +384,5 @@ def _merge_evaluations(evaluation: Evaluation, added: ScoredOutputs) -> Evaluati
         checkpoints=tuple(checkpoints),
         units={**evaluation.units, **new.units},
         measured_by={**evaluation.measured_by, **new.measured_by},
+        groups=new.groups,
     )

@@ -15,6 +15,7 @@ from longsumbench.runs.record import RunRecord, output_problems
 from longsumbench.runs.run_names import name_checkpoint
 from longsumbench.views.outcomes import describe_undecided, describe_unlearned, shorten_list
 
+_FEW_TEXTS = 10  # below, degrees of freedom are few
 _MOST_IN_SET = 10  # most systems of the set of best ones that are named
 
 
@@ -77,7 +78,13 @@ def _describe_numbers(rows: Sequence[ResultRow], columns: Set[str], part: str) -
     where = ""
     if any(math.isnan(number.low) for number in numbers):
         where = "; –: unknown, for a single example or without scores.csv"
-    return f"{unit}±: half the 95 % interval over examples{seeds}{where}."
+    over = "examples"
+    # Questions about one text are no independent cases
+    if groups := [row.first.evaluation.groups for row in rows if row.first.evaluation.groups]:
+        over = "texts, each with all its examples"
+        if min(groups) < _FEW_TEXTS:
+            where += f"; with fewer than {_FEW_TEXTS} texts it is rough"
+    return f"{unit}±: half the 95 % interval over {over}{seeds}{where}."
 
 
 def _describe_best_set(comparable: LeaderboardBlock) -> str:

@@ -300,7 +300,7 @@ class TableView:
             for block in self.table.comparable:
                 if lines := lines_of(block.rows):
                     run = block.rows[0].first
-                    examples = format_count(run.evaluation.n, "example")
+                    examples = run.evaluation.describe_examples()
                     title = f"{self.table.dataset}: {topic} ({run.key.split} split, {examples})"
                     pictures.append(TablePicture(name, title, make_figure(title, lines)))
                     break

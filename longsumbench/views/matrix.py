@@ -93,7 +93,7 @@ def _matrix_notes(matrix: Matrix) -> list[str]:
     texts = []
     for column in matrix.columns:
         run = column.block.rows[0].first
-        examples = format_count(run.evaluation.n, "example")
+        examples = run.evaluation.describe_examples()
         texts.append(f"{column.dataset}: {run.key.split} split, {examples}")
     notes = [
         f"Means over seeds (0–100) ± half their 95 % interval. Each dataset has the first block of its leaderboard "

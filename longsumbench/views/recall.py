@@ -143,7 +143,7 @@ def recall_figure(
     if one_seed := [line.label for line in drawn if line.one_seed]:
         sentences.append(describe_single_seeds(one_seed))
     if not all(series.band for plot in plots for series in plot.series):
-        examples = format_count(drawn[0].first.evaluation.n, "example")
+        examples = drawn[0].first.evaluation.describe_examples()
         runs = format_count(min(len(row.runs) for row in drawn), "run")
         sentences.append(
             f"Dashed lines: intervals of more than {_VAGUE:.0f} points ({examples}, {runs} or more)."

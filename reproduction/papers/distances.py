@@ -87,7 +87,10 @@ def _analysis_page(
         pictures[picture_name(job.paper_table, dataset.name)] = result.pictures()["png"]
         comparisons[dataset.name] = compare(result)
     verdicts = claims.evaluate_claims(
-        [_compare_datasets(job, paper, comparisons) for paper in job.paper_table.claims_at(job.scale)]
+        [
+            _compare_datasets(job, paper, comparisons)
+            for paper in job.paper_table.claims_at(job.scale)
+        ]
     )
     return Page(
         tuple(blocks),
@@ -160,4 +163,5 @@ def _compare_near(fusions: FusionResult) -> _Comparison:
     has_pairs = pairs > 0
     effect = ratio_over_examples(PERCENT * (num_near - by_chance)[has_pairs], pairs[has_pairs])
     near = f"near: less than half of the source apart, {share:.1f} % of the pairs, of random pairs {expected:.1f} %"
-    return seed_groups.PairDifference(effect, int(has_pairs.sum())), near
+    num_texts = int(has_pairs.sum())
+    return seed_groups.PairDifference(effect, num_texts, num_texts), near

@@ -348,7 +348,9 @@ def decide_claims(job: Job, means: RowMeans) -> tuple[ClaimOutcome, ...]:
 
     A kind can add columns to `means.scores`, to test other measures.
     """
-    return evaluate_claims([_compare_rows(job, means, paper) for paper in job.paper_table.claims_at(job.scale)])
+    return evaluate_claims(
+        [_compare_rows(job, means, paper) for paper in job.paper_table.claims_at(job.scale)]
+    )
 
 
 def _compare_rows(job: Job, means: RowMeans, paper: PaperClaim) -> Claim:

@@ -146,7 +146,9 @@ def _compare_rankers(job: Job, paper: PaperClaim, recalls: _Recalls) -> claims.C
         more = results[0].texts_of_each > num_best
         if more.sum() >= _FEWEST_TESTED:
             higher, lower = (_recall_values(results, name, num_best)[more] for name in paper.rows)
-            difference = PairDifference(paired_effect(higher - lower), len(higher), len(results))
+            difference = PairDifference(
+                paired_effect(higher - lower), len(higher), len(higher), len(results)
+            )
             measure = _measure_name(num_best)
             parts.append(claims.Part(paper.pairs[0], dataset, measure, difference))
     if not parts:

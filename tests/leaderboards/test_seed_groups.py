@@ -110,7 +110,7 @@ def test_a_difference_on_the_same_seeds() -> None:
     pairs = [(values, its) for (_, values), (_, its) in zip(one, other, strict=True)]
     by_hand = mean_over_seeds(100 * np.stack([values - its for values, its in pairs], axis=1))
     assert found is not None
-    assert tuple(found) == (pytest.approx(by_hand), EXAMPLES, 3, False, 100)
+    assert tuple(found) == (pytest.approx(by_hand), EXAMPLES, EXAMPLES, 3, False, 100)
     back = compare_groups(rows[1], rows[0], "rougeLsum", scores)
     assert back is not None
     assert back.effect == pytest.approx(by_hand._replace(mean=-by_hand.mean))
@@ -123,7 +123,7 @@ def test_a_difference_from_a_system_without_seeds() -> None:
     values = np.stack([values for _, values in runs], axis=1)
     by_hand = mean_over_seeds(100 * (HARD[:, None] - values))
     pair = compare_groups(rows[1], rows[0], "rouge1", scores)
-    assert pair == (pytest.approx(by_hand), EXAMPLES, 3, False, 100)
+    assert pair == (pytest.approx(by_hand), EXAMPLES, EXAMPLES, 3, False, 100)
 
 
 def test_a_difference_of_different_seeds() -> None:

@@ -106,7 +106,7 @@ def test_marks_intervals_notes_and_sentences_agree(seed: int) -> None:
 def test_an_interval_by_hand() -> None:
     """Of two tests, the clearer one has the level 2.5 % and, as it is significant, the other one 5 %: Holm's steps."""
     pairs = {
-        name: PairDifference(MeanOverSeeds(mean, 1.0, 1e9), 99)
+        name: PairDifference(MeanOverSeeds(mean, 1.0, 1e9), 99, 99)
         for name, mean in (("far", 3.0), ("near", 1.0))
     }
     judged = correct_differences(pairs)

@@ -31,6 +31,7 @@ from longsumbench.core import (
     Entry,
     FromRow,
     Hub,
+    PartialExample,
     Read,
     Row,
     Source,
@@ -38,7 +39,7 @@ from longsumbench.core import (
     registry,
 )
 from longsumbench.core.versions import LOADING_VERSION
-from longsumbench.corpora.loading.fields import BadRow, NoExample
+from longsumbench.corpora.loading.fields import BadRow, NoExample, id_in
 from longsumbench.corpora.loading.files import ORDER, files_source
 from longsumbench.corpora.loading.hub import hub_source
 from longsumbench.corpora.loading.rows import (
@@ -200,7 +201,14 @@ def _from_renamed(
     if settings.plant is not None and not has_reference:
         # Planted sentences become the reference.
         renamed["summary"] = ""
-    return from_row(renamed)
+    read = from_row(renamed)
+    if "group" not in (settings.columns or ()):
+        return read
+    group = id_in(renamed, "group")
+    return tuple(
+        PartialExample(replace(example, group=group), left_out)
+        for example, left_out in thinned_examples(read)
+    )
 
 
 def _hub_at(settings: DatasetSettings) -> Hub:

@@ -33,14 +33,14 @@ def effect_of(mean: float, p: float, degrees: float = 40.0) -> MeanOverSeeds:
 
 def part_of(effect: MeanOverSeeds, pair: str = "a > b", dataset: str = "d") -> Part:
     """Return a comparison of two rows over nine examples and three seeds."""
-    return Part(pair, dataset, "rouge1", PairDifference(effect, 9, 3))
+    return Part(pair, dataset, "rouge1", PairDifference(effect, 9, 9, 3))
 
 
 def test_unknown_values_count_nowhere() -> None:
     """A difference is over the examples with a value in both; without any, there is none."""
     known = np.array([[1.0], [2.0], [3.5], [-1.0]])
     difference = compare_examples(np.vstack([known, [[np.nan]]]))
-    assert difference == PairDifference(paired_effect(known), 4, 1)
+    assert difference == PairDifference(paired_effect(known), 4, 4, 1)
     assert compare_examples(np.array([[np.nan]])) is None
 
 
