@@ -8,7 +8,7 @@ from typing import Any
 from longsumbench.cache.artifacts import user_cache
 from longsumbench.corpora.loading.load import load_texts
 from longsumbench.errors import DataError, SuiteError, UsageError
-from longsumbench.formatting import describe_work, format_count, format_duration
+from longsumbench.formatting import describe_work, format_duration
 from longsumbench.leaderboards.comparability import comparison_key
 from longsumbench.leaderboards.seed_groups import ResultRow, ScoresOfRuns
 from longsumbench.leaderboards.significance import LeaderboardBlock, build_block, read_all_scores
@@ -112,7 +112,9 @@ def describe_recommendation(
     first = runs[0]
     same = [run for run in runs if comparison_key(run) == comparison_key(first)]
     block = build_block(same, scores)
-    heading = f"{first.key.dataset}, {first.key.split} split, {format_count(first.evaluation.n, 'example')}"
+    heading = (
+        f"{first.key.dataset}, {first.key.split} split, {first.evaluation.describe_examples()}"
+    )
     sentences = [*describe_choice(block), describe_untrained(block.rows)]
     screen = EndScreen(
         heading,

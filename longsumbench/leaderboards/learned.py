@@ -18,7 +18,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from longsumbench.core import FitReport
-from longsumbench.formatting import format_count
 from longsumbench.leaderboards.comparability import SURVIVAL
 from longsumbench.leaderboards.seed_groups import (
     DEPENDS,
@@ -155,7 +154,7 @@ def _judge_run(run: RunRecord, gains: _Gains | None, anchor: _Gains | None) -> L
         return learned._replace(word=failed, reason=reasons[0])
     if surplus:
         if not has_gain or min(map(np.nanmean, surplus.values())) < 0:
-            examples = format_count(run.evaluation.n, "example")
+            examples = run.evaluation.describe_examples()
             reason = f"{examples}: not shown that its outputs depend enough on their sources"
             return learned._replace(word=NOT_SHOWN, reason=reason)
     elif run.config.decode.mode != "extract":  # what is copied from a source depends on it

@@ -227,7 +227,7 @@ def describe_group(group: Group, sweep: SweepCurves) -> list[str]:
     """Describe what the runs of a group have in common, and how they differ from the drawn one; without full stops."""
     first, drawn = group.curves[0].first, sweep.groups[0].curves[0].first
     texts = [
-        f"{first.key.split} split, {format_count(first.evaluation.n, 'example')}",
+        f"{first.key.split} split, {first.evaluation.describe_examples()}",
         describe_unlike_conditions(first, drawn),
         describe_budget(group.records()).rstrip("."),
     ]

@@ -81,7 +81,7 @@ def _describe_numbers(rows: Sequence[ResultRow], columns: Set[str], part: str) -
     over = "examples"
     # Questions about one text are no independent cases
     if groups := [row.first.evaluation.groups for row in rows if row.first.evaluation.groups]:
-        over = "texts, each with all its examples"
+        over = "texts (each with all its examples)"
         if min(groups) < _FEW_TEXTS:
             where += f"; with fewer than {_FEW_TEXTS} texts it is rough"
     return f"{unit}±: half the 95 % interval over {over}{seeds}{where}."

@@ -12,7 +12,6 @@ from pathlib import Path, PurePath
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from longsumbench.arguments import public_function
-from longsumbench.formatting import format_count
 from longsumbench.leaderboards.comparability import (
     ROUGE_PARTS,
     SURVIVAL,
@@ -108,7 +107,7 @@ def describe_block(comparable: LeaderboardBlock, table: Sequence[LeaderboardBloc
     """
     run, texts = comparable.rows[0].first, _describe_texts(comparable, table)
     untrained = ", systems that were not trained here" if comparable.zero_shot else ""
-    return f"{run.key.split} split, {format_count(run.evaluation.n, 'example')}{texts}{untrained}"
+    return f"{run.key.split} split, {run.evaluation.describe_examples()}{texts}{untrained}"
 
 
 def _describe_texts(comparable: LeaderboardBlock, table: Sequence[LeaderboardBlock]) -> str:

@@ -68,7 +68,7 @@ def _describe_texts(job: Job, means: RowMeans, dataset: str) -> str:
         return ""
     settings, first = job.datasets[dataset], runs[0]
     texts = f"{settings.name} (local files)" if settings.path else settings.name
-    sentence = f"{dataset}: ours are {format_count(first.evaluation.n, 'example')} of the {first.key.split} split of {texts}"
+    sentence = f"{dataset}: ours are {first.evaluation.describe_examples()} of the {first.key.split} split of {texts}"
     lengths = []
     sources = [run.ledger.source for run in runs if run.ledger.source and run.ledger.source.words]
     if sources:
