@@ -85,7 +85,8 @@ class DatasetSettings:
     )
     columns: dict[Text, Text] | None = setting(
         None,
-        "columns of own texts by field (columns.document=teaser); null: usual names are recognized",
+        "columns of own texts by field (columns.document=teaser), and columns.group, which examples share a source; "
+        "null: usual names are recognized",
     )
     split: SplitName = setting(
         "test", "the split that is summarized and scored", decides="examples"
