@@ -2,6 +2,7 @@
 
 import shlex
 from argparse import Namespace
+from itertools import chain
 from pathlib import Path
 
 from longsumbench.cli.parser import (
@@ -69,17 +70,19 @@ stats_command = Command(
 
 
 _RECOMMEND_HELP = """\
-Compare systems on a sample of your texts, and say which to choose. It takes minutes on one core.
+Compare systems on your texts, and say which to choose. It takes minutes on one core.
 
-  longsumbench recommend my_texts               a folder with train, validation and test .jsonl
-  longsumbench recommend my_texts.jsonl         one file, which is split by id
+  longsumbench recommend my_texts               a folder of .txt, .md, ..., or one file (.jsonl, .csv, .parquet)
+  longsumbench recommend my_texts --model FILE.gguf
   longsumbench recommend dataset=pubmed dataset.path=FOLDER decode.limit=200
   longsumbench recommend my_texts --also "model=seq2seq model.checkpoint=facebook/bart-large-cnn"
   longsumbench recommend my_texts --command "my_tool --words {words} {file}"
 
-Runs Lead, Random, LexRank, two scorers that are trained here (ea, seal) and an oracle on 100 texts of the test split.
---also adds a checkpoint or a language model as it is, --command a program (model=command); both may be repeated. Prints
-a table, and three sentences: what to choose, what that system never reads, and what it costs.
+Runs Lead, Random, LexRank and an oracle on up to 100 texts. If summaries are missing, facts are planted into the texts,
+and systems are judged by the facts that they keep; --plant does so in any case. With a training split of 60 texts or
+more, two scorers are trained (ea, seal). --model adds a language model (GGUF file, folder, hub name) in four ways of
+reading, --also any system as it is, --command a program (model=command); all three may be repeated. Prints a table and
+sentences: what to choose, what that system never reads, and what it costs.
 
 settings:  dataset=NAME  dataset.*  decode.limit=100  train.* (of the scorers)  seed=1  results_dir=results
 More: docs/how-to/recommend.md
@@ -88,6 +91,15 @@ More: docs/how-to/recommend.md
 
 _RECOMMEND_ARGUMENTS = (
     Argument("overrides", "a file or folder of texts, or settings", "TEXTS", nargs="*"),
+    Argument("--plant", "judge by planted facts, also with summaries", action="store_true"),
+    Argument(
+        "--model",
+        "a language model: GGUF file, folder or hub name",
+        "CHECKPOINT",
+        action="append",
+        dest="checkpoints",
+        default=[],
+    ),
     Argument(
         "--also",
         "one more system, its settings in one text",
@@ -112,14 +124,15 @@ def _execute_recommend(options: Namespace) -> None:
     if not options.overrides:
         raise UsageError("name the TEXTS: a file or folder, or dataset=NAME (see --help)")
     with phase("loading the libraries"):
-        from longsumbench.analysis.recommend import recommend
+        from longsumbench.analysis.recommend import list_readings, recommend
         from longsumbench.runs.overrides import format_overrides
 
     # Each further system is one text of several words.
-    more = [shlex.split(settings) for settings in options.also]
+    more = [*chain.from_iterable(map(list_readings, options.checkpoints))]
+    more += map(shlex.split, options.also)
     for command in options.programs:
         more.append(format_overrides({"model": "command", "model.command": command}))
-    recommend(options.overrides, more, options.command_line, print_text)
+    recommend(options.overrides, more, options.command_line, print_text, options.plant)
 
 
 recommend_command = Command(

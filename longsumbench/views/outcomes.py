@@ -4,6 +4,7 @@
 `describe_place`. What is not ranked, or not decided, is named by `describe_unlearned` and `describe_undecided`.
 """
 
+import math
 from collections.abc import Collection, Mapping, Sequence
 
 from longsumbench.formatting import describe_interval
@@ -66,6 +67,22 @@ def describe_leader(block: LeaderboardBlock) -> str:
         others = [row.label for row in decided.undecided]
         text += f"; between it and {shorten_list(others)} no difference is shown"
     return f"{text}."
+
+
+def describe_needed(block: LeaderboardBlock) -> str:
+    """Say how many texts would tell the best row from the farthest one, if nothing is shown; empty if that is unknown."""
+    decided = block.decide()
+    if decided is None or decided.difference.outcome not in (
+        Outcome.NOT_SHOWN,
+        Outcome.FEW_EXAMPLES,
+    ):
+        return ""
+    share = decided.difference.detectable / abs(decided.difference.mean or math.nan)
+    if not math.isfinite(share):
+        return ""
+    evaluation = decided.best.first.evaluation
+    number = math.ceil((evaluation.groups or evaluation.n) * share**2)
+    return f"About {number:,} texts would tell these two apart, if they differ as much."
 
 
 def describe_place(block: LeaderboardBlock, row: ResultRow) -> str:

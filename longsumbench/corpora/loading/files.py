@@ -8,9 +8,10 @@ from dataclasses import replace
 from functools import partial
 from pathlib import Path
 
-from longsumbench.core import Entry, FromRow, Read, Row, Source
+from longsumbench.core import Entry, FromRow, Read, Source
 from longsumbench.corpora.loading.row_files import (
     ROW_ENDINGS,
+    FileRow,
     describe_file,
     files_in_folder,
     read_file,
@@ -21,6 +22,7 @@ from longsumbench.corpora.loading.text_files import (
     list_shards,
     undivided_name,
 )
+from longsumbench.corpora.loading.usual_keys import usual_fields
 from longsumbench.errors import DataError, UsageError
 
 ORDER = ("train", "validation", "test")
@@ -56,7 +58,8 @@ def files_source(
     texts: list[Path] = []
     for place in places:
         texts += files_in_folder(place)
-    source = local_source(path, places, partial(_file_entries, pairs, from_row), texts)
+    entries = partial(_file_entries, pairs, from_row, "id" in fields)
+    source = local_source(path, places, entries, texts)
     inputs = {**source.inputs, "split_by_hash": split_by_hash}
     # note → the first file that it is about
     notes: dict[str, str] = {}
@@ -173,15 +176,19 @@ def _is_split_file(file: Path) -> bool:
 
 
 def _file_entries(
-    files: list[tuple[str | None, Path]], from_row: FromRow, full: set[str]
+    files: list[tuple[str | None, Path]], from_row: FromRow, gives_ids: bool, full: set[str]
 ) -> Iterator[Entry]:
     for split, path in files:
         for row in read_file(path) if split not in full else ():
             if split in full:
                 break
-            load = partial(_read_row, row.load, from_row)
+            load = partial(_read_row, row, from_row, gives_ids)
             yield Entry(split, load, row.path, row.line)
 
 
-def _read_row(load_row: Callable[[], Row], from_row: FromRow) -> Read:
-    return from_row(load_row())
+def _read_row(file_row: FileRow, from_row: FromRow, gives_ids: bool) -> Read:
+    """Return the examples of a row. With `gives_ids`, the id of a row without one is its file and line ("test-12")."""
+    row = file_row.load()
+    if gives_ids and file_row.line is not None and "id" not in usual_fields(row):
+        row = {**row, "id": f"{file_row.path.name.partition('.')[0]}-{file_row.line}"}
+    return from_row(row)
