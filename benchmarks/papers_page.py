@@ -3,27 +3,36 @@
     python benchmarks/papers_page.py [--check | --write] [--results-dir results/reference]
     python benchmarks/papers_page.py --remake TEXTS [--skip NAME …] [--results-dir results/reference]
 
-Without an option the page is printed. --check compares it with the file; --write writes the file. It shows the pages in
+Without an option the page is printed. --check compares it with the file, and checks that each verdict rests on a
+statement made before its runs, or has a note; it needs git. --write writes the file. It shows the pages in
 results/reference/papers.
 """
 
 import argparse
 import re
+import subprocess
 import sys
 import time
-from collections.abc import Collection
+from collections.abc import Collection, Iterator
+from datetime import datetime
 from pathlib import Path
+from typing import Any
 
+from omegaconf import OmegaConf
+
+from longsumbench.runs.record import RunRecord
 from longsumbench.runs.results import Results
 from longsumbench.views.tables import escape_markdown
 from longsumbench_reproduction.papers.command import paper
 from longsumbench_reproduction.papers.page_files import PICTURE, summarize_outcomes
 from longsumbench_reproduction.papers.page_model import read_all_written, read_written
-from longsumbench_reproduction.papers.paper_tables import read_paper_tables
+from longsumbench_reproduction.papers.paper_tables import find_paper_table, read_paper_tables
 from longsumbench_reproduction.papers.published_rows import read_printed_table
+from longsumbench_reproduction.papers.statements import Fixed, find_problems, find_statement
 
 ROOT = Path(__file__).parents[1]
 PAGE = ROOT / "docs/papers.md"
+CONF = ROOT / "reproduction/conf/paper"
 _LINKED = "../results/reference/papers"  # from docs/
 _OTHER_NUMBERS = {
     "sizes": "sizes",
@@ -89,9 +98,53 @@ def main() -> None:
     if options.write:
         PAGE.write_text(text, encoding="utf-8")
     elif options.check:
-        sys.exit(None if before == text else "docs/papers.md is not current: use --write")
+        problems = [*check_statements(Results(options.results_dir))]
+        if before != text:
+            problems.append("docs/papers.md is not current: use --write")
+        sys.exit("\n".join(problems) or None)
     else:
         print(text)
+
+
+def check_statements(results: Results) -> Iterator[str]:
+    """Yield each verdict of the pages that does not rest on a statement made before its runs."""
+    for page in read_all_written(results):
+        paper_table = find_paper_table(page.name)
+        for claim, outcome in zip(paper_table.claims_at(page.scale), page.claims, strict=True):
+            if outcome.p_alone is None or outcome.withdrawn:
+                continue
+            statement = find_statement(paper_table, claim, page.scale)
+            runs = [RunRecord.read(results.find(name)) for name in outcome.runs.split()]
+            stated = None
+            if statement and statement.commit:
+                stated = read_commit(statement.commit, page.name)
+            for problem in find_problems(statement, runs, read_content(page.name), stated):
+                yield f"{page.name}, {outcome.says}: {problem}"
+
+
+def read_content(name: str, text: str | None = None) -> dict[str, Any]:
+    """Return a paper table as its YAML file has it, or as the text of an earlier file has it."""
+    paper_name, _, short = name.partition("-")
+    text = text or (CONF / f"{paper_name}.yaml").read_text(encoding="utf-8")
+    content: Any = OmegaConf.to_container(OmegaConf.create(text))
+    table: dict[str, Any] = content["artifacts"][short]
+    return table
+
+
+def read_commit(commit: str, name: str) -> Fixed | None:
+    """Return what a commit of this repository states about a paper table; None if git does not know it."""
+    path = f"{CONF.relative_to(ROOT)}/{name.partition('-')[0]}.yaml"
+    try:
+        time_of_commit = _ask_git("show", "-s", "--format=%cI", commit)
+        text = _ask_git("show", f"{commit}:{path}")
+    except subprocess.CalledProcessError:
+        return None
+    return Fixed(datetime.fromisoformat(time_of_commit.strip()), read_content(name, text))
+
+
+def _ask_git(*words: str) -> str:
+    command = ["git", *words]
+    return subprocess.run(command, cwd=ROOT, capture_output=True, check=True, text=True).stdout
 
 
 def papers_page(text: str, results: Results) -> str:

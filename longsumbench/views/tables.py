@@ -120,20 +120,28 @@ class Tied(str):
     """A cell that is not distinguishable from its reference, marked with `TIED`."""
 
 
+class Struck(str):
+    """A cell that no longer counts: struck through where that is possible."""
+
+
 class _Marks(NamedTuple):
-    """Text before and after a stressed cell, and after a tied one."""
+    """Text before and after a stressed cell, after a tied one, and around a struck one."""
 
     start: str
     end: str
     tied: str
+    struck: str
 
     def put(self, cell: str) -> str:
+        if isinstance(cell, Struck):
+            return f"{self.struck}{cell}{self.struck}"
         if isinstance(cell, Stressed):
             return f"{self.start}{cell}{self.end}"
         return f"{cell}{self.tied}" if isinstance(cell, Tied) else cell
 
 
-_TERMINAL_MARKS, _MARKDOWN_MARKS = _Marks("*", "", TIED), _Marks("**", "**", f" {TIED}")
+_TERMINAL_MARKS = _Marks("*", "", TIED, "")
+_MARKDOWN_MARKS = _Marks("**", "**", f" {TIED}", "~~")
 
 
 @dataclass(frozen=True)

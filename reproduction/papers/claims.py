@@ -21,6 +21,7 @@ from longsumbench.runs.record import RunRecord
 from longsumbench.views.tables import rounded_frame
 from longsumbench_reproduction.papers.page_model import (
     ALIKE_ROWS,
+    DEPENDS_ON_MEASURE,
     NOT_TESTED,
     REPRODUCED,
     REVERSED,
@@ -31,7 +32,8 @@ from longsumbench_reproduction.papers.page_model import (
     PartVerdict,
     describe_measures,
 )
-from longsumbench_reproduction.papers.paper_tables import PaperClaim, at_scale
+from longsumbench_reproduction.papers.paper_tables import PaperClaim, Statement, at_scale
+from longsumbench_reproduction.papers.statements import describe_statement, find_statement
 
 
 # A claim has parts; `evaluate_claims` tests all claims of a table together
@@ -75,6 +77,7 @@ class Claim(NamedTuple):
         reason: why it is not tested, or more about the test.
         runs: the runs that are compared; none for an analysis of texts.
         learned: as in `ClaimOutcome`.
+        statement: when the test was stated.
     """
 
     paper: PaperClaim
@@ -86,6 +89,21 @@ class Claim(NamedTuple):
     reason: str = ""
     runs: Sequence[RunRecord] = ()
     learned: str = ""
+    statement: Statement | None = None
+
+    @property
+    def withdrawn(self) -> str:
+        """Why its test no longer counts; empty if it counts."""
+        return at_scale(self.paper.withdrawn, self.scale) or ""
+
+    @property
+    def looks(self) -> int:
+        """How often results were looked at; each look has its share of the level."""
+        return self.statement.looks if self.statement else 1
+
+    def p_value(self) -> float:
+        """Return the p-value of the claim, corrected for the number of looks alone (Bonferroni)."""
+        return min(1.0, self.looks * _find_deciding(self).p)
 
     def not_tested(self, reason: str) -> "Claim":
         """Return the claim without a test, and why."""
@@ -116,7 +134,8 @@ def start_claim(job: Job, paper: PaperClaim) -> Claim:
     """Return a claim without parts, and its datasets; with an obstacle if it is not tested at this scale."""
     claimed = paper.datasets or tuple(job.paper_table.datasets)
     readable = tuple(dataset for dataset in claimed if dataset in job.datasets)
-    claim = Claim(paper, job.scale, readable or claimed)
+    statement = find_statement(job.paper_table, paper, job.scale)
+    claim = Claim(paper, job.scale, readable or claimed, statement=statement)
     reason = "" if readable else f"none of its texts is read at scale={job.scale}"
     reason = at_scale(paper.untested, job.scale) or reason
     return claim.not_tested(reason) if reason else claim
@@ -132,10 +151,19 @@ class _Deciding(NamedTuple):
 
 
 def evaluate_claims(claims: Sequence[Claim]) -> tuple[ClaimOutcome, ...]:
-    """Return a verdict on each claim; p-values and intervals are corrected (Holm) for the number of claims."""
-    tested = [claim for claim in claims if claim.is_tested]
-    corrections = iter(correct_together([_find_deciding(claim).p for claim in tested]))
-    return tuple(_judge(claim, next(corrections) if claim.is_tested else None) for claim in claims)
+    """Return a verdict on each claim; p-values and intervals are corrected (Holm) for the number of claims.
+
+    Withdrawn claims are corrected for each other, as they were before.
+    """
+    corrections: dict[int, Correction] = {}
+    for is_withdrawn in (False, True):
+        tested = []
+        for index, claim in enumerate(claims):
+            if claim.is_tested and bool(claim.withdrawn) == is_withdrawn:
+                tested.append(index)
+        corrected = correct_together([claims[index].p_value() for index in tested])
+        corrections |= zip(tested, corrected, strict=True)
+    return tuple(_judge(claim, corrections.get(index)) for index, claim in enumerate(claims))
 
 
 def _find_deciding(claim: Claim) -> _Deciding:
@@ -172,13 +200,19 @@ def _judge(claim: Claim, correction: Correction | None) -> ClaimOutcome:
         source=claim.paper.source,
         runs=" ".join(run.run_id for run in claim.runs),
         learned=claim.learned,
+        withdrawn=claim.withdrawn,
     )
     if not claim.parts:
         return verdict
     # One part decides; the others are listed below the claim
     decision = _find_deciding(claim)
-    if correction is not None and correction.significant:
-        verdict = structs.replace(verdict, outcome=decision.outcome)
+    if correction is not None:
+        verdict = structs.replace(
+            verdict,
+            p_alone=claim.p_value(),
+            stated=describe_statement(claim.statement),
+            **_decide_outcome(claim, correction),
+        )
     parts = tuple(_judge_part(claim, part, verdict.outcome, correction) for part in claim.parts)
     deciding = parts[claim.parts.index(decision.part)]
     several = f" (the {decision.role} of {len(parts)} parts)" if parts[1:] else ""
@@ -196,6 +230,25 @@ def _judge(claim: Claim, correction: Correction | None) -> ClaimOutcome:
     )
 
 
+def _decide_outcome(claim: Claim, correction: Correction) -> dict[str, str]:
+    """Return the outcome of a tested claim; if its measures decide differently, those of all measures.
+
+    Each measure is tested at the level of the claim.
+    """
+    outcomes: dict[str, str] = {}
+    for measure in claim.paper.measures_at(claim.scale):
+        of_measure = claim._replace(parts=[part for part in claim.parts if part.measure == measure])
+        if of_measure.parts:
+            significant = of_measure.p_value() < correction.level
+            decided = _find_deciding(of_measure).outcome
+            outcomes[measure] = decided if significant else UNDECIDED
+    if len(set(outcomes.values())) > 1:
+        words = [f"{describe_measures(name)} {outcome}" for name, outcome in outcomes.items()]
+        reason = f"{_describe_test(claim)}; {', '.join(words)}"
+        return {"outcome": DEPENDS_ON_MEASURE, "reason": reason}
+    return {"outcome": _find_deciding(claim).outcome if correction.significant else UNDECIDED}
+
+
 def _judge_part(
     claim: Claim, part: Part, outcome: str, correction: Correction | None
 ) -> PartVerdict:
@@ -211,7 +264,7 @@ def _judge_part(
         level = 2 * correction.level / (1 if outcome == ALIKE_ROWS else len(claim.parts))
     else:
         level = correction.level / (len(claim.parts) if part.effect.mean < 0 else 1)
-    half = part.effect.half_width(1 - level)
+    half = part.effect.half_width(1 - level / claim.looks)
     if math.isnan(half):
         return verdict
     return structs.replace(verdict, low=part.effect.mean - half, high=part.effect.mean + half)

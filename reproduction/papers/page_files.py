@@ -17,6 +17,7 @@ from msgspec import structs
 
 from longsumbench.files import writable_folder
 from longsumbench.formatting import format_count, format_duration, format_p
+from longsumbench.leaderboards.significance import correct_together
 from longsumbench.runs.bundles import index_file
 from longsumbench.runs.record import SHORT_ID, RunRecord
 from longsumbench.runs.results import Results
@@ -29,7 +30,7 @@ from longsumbench.views.figures import (
     render_picture,
     write_pictures,
 )
-from longsumbench.views.tables import escape_markdown
+from longsumbench.views.tables import Struck, escape_markdown
 from longsumbench_reproduction.papers.page_model import (
     DECIDED,
     NOT_TESTED,
@@ -46,6 +47,7 @@ from longsumbench_reproduction.papers.page_model import (
     read_all_written,
 )
 from longsumbench_reproduction.papers.paper_tables import PaperTable, find_paper_table
+from longsumbench_reproduction.papers.statements import find_statement
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -56,9 +58,10 @@ _INDEX = "All claims of the papers"
 _VERDICTS = ("claim", "the paper says", "tested on", "outcome", "difference", "p", "facts", "test")
 _DECISIONS = (
     "Reproduced: the difference is significant in each part of the claim. Reversed: it is in one part, in the other "
-    "direction. Alike: all differences are significantly smaller than the margin; not alike: one is larger. The level "
-    "is 5 % for all claims of the table together (Holm), and so are the intervals. Rows that did not learn, and fewer "
-    "than three seeds, are not tested."
+    "direction. Alike: all differences are significantly smaller than the margin; not alike: one is larger. Depends on "
+    "the measure: its measures decide differently. The level is 5 % for all claims of the table together (Holm), and so "
+    "are the intervals. Rows that did not learn, and fewer than three seeds, are not tested. A claim that is struck "
+    "through no longer counts."
 )
 _PART_COLUMNS = ("part", "difference")
 _OF_FACTS = "Facts: the difference in planted facts, in points, without a test; the paper has no such facts."
@@ -201,6 +204,10 @@ def _run_lines(job: Job) -> list[str]:
         if links:
             label = escape_markdown(f"{row.label} on {row.dataset}")
             lines.append(f"{label}: {', '.join(links)}")
+    ids = {run.run_id for run in runs}
+    for page in read_all_written(job.results):
+        if page.name != job.paper_table.name and (shared := ids & page.runs.keys()):
+            lines.append(f"{len(shared)} of these runs are also in [{page.name}]({page.name}.md)")
     return lines
 
 
@@ -221,7 +228,13 @@ def verdict_blocks(job: Job, verdicts: Sequence[ClaimOutcome]) -> list[tables.Bl
         if verdict.facts is not None:
             notes = [_DECISIONS, _OF_FACTS]
             numbers[-1] = f"{verdict.facts:+.1f}"
-        rows.append([verdict.claim, says, tested, verdict.outcome, *numbers, verdict.reason])
+        cells = [verdict.claim, says, tested, verdict.outcome, *numbers]
+        cells.append("; ".join(filter(None, [verdict.reason, verdict.stated])))
+        if verdict.withdrawn:
+            cells = [Struck(cell) if cell else "" for cell in cells]
+            cells[-1] = f"withdrawn: {verdict.withdrawn}"
+        rows.append(cells)
+    notes += _describe_notes(job)
     optional = ("the paper says", "facts", "p")
     block = tables.Block(
         "What the paper claims",
@@ -239,6 +252,20 @@ def verdict_blocks(job: Job, verdicts: Sequence[ClaimOutcome]) -> list[tables.Bl
             parts = [[part.claim, _format_difference(part)] for part in verdict.parts]
             blocks.append(tables.Block(f"Parts: {verdict.says}", (), _PART_COLUMNS, "lr", parts))
     return blocks
+
+
+def _describe_notes(job: Job) -> list[str]:
+    """Return what was chosen after looking at results, or looked at several times, each once."""
+    notes: dict[str, None] = {}
+    for claim in job.paper_table.claims_at(job.scale):
+        statement = find_statement(job.paper_table, claim, job.scale)
+        if statement and statement.note:
+            notes.setdefault(statement.note)
+        if statement and statement.looks > 1:
+            notes.setdefault(
+                f"Tested at each of {statement.looks} looks, at 1/{statement.looks} of the level."
+            )
+    return list(notes)
 
 
 def _render_markdown(job: Job, page: Page) -> str:
@@ -319,7 +346,7 @@ def write_index(results: Results) -> None:
     for page in read_all_written(results):
         if page.claims:
             outcomes = numbers.setdefault(_paper_name(find_paper_table(page.name)), Counter())
-            outcomes.update(claim.outcome for claim in page.claims)
+            outcomes.update(claim.outcome for claim in page.counted)
     if numbers:
         title = f"The claims of {format_count(len(numbers), 'paper')}, and what holds here"
         text = f"# {title}\n\n![{title}]({PICTURE})\n\n{claims_table(results)}"
@@ -338,7 +365,7 @@ def claims_table(results: Results) -> str:
     lines += [f"| {' | '.join(_CLAIM_COLUMNS)} |", "|---" * len(_CLAIM_COLUMNS) + "|"]
     for page in pages:
         paper_table = find_paper_table(page.name)
-        for claim in page.claims:
+        for claim in page.counted:
             place = f"{_paper_name(paper_table)}, {claim.source or paper_table.prints}"
             seeds = "" if claim.seeds is None else str(claim.seeds)
             cells = [claim.says, place, claim.claim, page.tested_on(claim)]
@@ -349,12 +376,34 @@ def claims_table(results: Results) -> str:
 
 
 def summarize_outcomes(pages: Sequence[PaperPageFile]) -> str:
-    """Return "12 of 58 claims are decided: 8 reproduced, 2 reversed, 2 alike."."""
-    numbers = Counter(claim.outcome for page in pages for claim in page.claims)
+    """Say how many claims are decided by their pages, and how many if all claims of all pages are one family.
+
+    A test of the same runs by the same measure counts once, also if it is on two pages.
+    """
+    claims: dict[object, ClaimOutcome] = {}
+    for page in pages:
+        for claim in page.counted:
+            key = frozenset(claim.runs.split()), claim.measure, " ~ " in claim.claim
+            claims.setdefault(
+                key if claim.p_alone is not None and claim.runs else len(claims), claim
+            )
+    numbers = Counter(claim.outcome for claim in claims.values())
     decided = [outcome for outcome in DECIDED if numbers[outcome]]
     outcomes = ", ".join(f"{numbers[outcome]} {outcome}" for outcome in decided) or "none"
     number = sum(numbers[outcome] for outcome in decided)
-    return f"{number} of {format_count(numbers.total(), 'claim')} are decided: {outcomes}."
+    sentence = f"{number} of {format_count(numbers.total(), 'claim')} are decided: {outcomes}."
+    tested = [claim for claim in claims.values() if claim.p_alone is not None]
+    corrections = correct_together([claim.p_alone or 0.0 for claim in tested])
+    remaining = sum(
+        claim.outcome in DECIDED and correction.significant
+        for claim, correction in zip(tested, corrections, strict=True)
+    )
+    if number:
+        family = f"the {format_count(len(tested), 'tested claim')} of all papers"
+        sentence += (
+            f" With {family} corrected together (Holm), {remaining} of these {number} remain."
+        )
+    return sentence
 
 
 def _paper_name(paper_table: PaperTable) -> str:

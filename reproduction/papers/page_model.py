@@ -40,6 +40,7 @@ from longsumbench_reproduction.papers.paper_tables import (
 # Outcomes of claims; a claim about a system that did not learn has `NOT_LEARNED`
 REPRODUCED, REVERSED, UNDECIDED, NOT_TESTED = "reproduced", "reversed", "undecided", "not tested"
 ALIKE_ROWS, UNLIKE_ROWS = "alike", "not alike"
+DEPENDS_ON_MEASURE = "depends on the measure"
 ONE_SEED, TWO_SEEDS = f"{UNDECIDED} (one seed)", f"{UNDECIDED} (two seeds)"
 DECIDED = (REPRODUCED, REVERSED, ALIKE_ROWS, UNLIKE_ROWS)
 UNDECIDED_LEARNING = f"{UNDECIDED} ({STILL_LEARNING})"
@@ -49,6 +50,7 @@ OUTCOMES = {
     ALIKE_ROWS: COLOURS[4],
     REVERSED: "#D1300F",
     UNLIKE_ROWS: COLOURS[3],
+    DEPENDS_ON_MEASURE: COLOURS[1],
     UNDECIDED: COLOURS[5],
     ONE_SEED: "#B08D4C",
     TWO_SEEDS: "#C9AF7F",
@@ -148,7 +150,10 @@ class ClaimOutcome(msgspec.Struct, frozen=True, omit_defaults=True):
         datasets: the paper's names of the datasets on which it was tested.
         difference: of the part that decides, the first row minus the second, 0–100; None if unknown.
         low, high: its interval, at the level at which it was tested; None if it was not tested.
-        p: corrected p-value (Holm); None if not tested.
+        p: p-value, corrected (Holm) for the claims of the table; None if not tested.
+        p_alone: without this correction, but for the number of looks.
+        stated: when the test was stated, in a few words.
+        withdrawn: why its test no longer counts; empty if it counts.
         reason: what was tested ("400 examples, 3 seeds"), or why nothing was.
         n, seeds: number of examples and of common seeds, the smallest of the parts; None if unknown. Without runs, no
             seeds.
@@ -176,6 +181,9 @@ class ClaimOutcome(msgspec.Struct, frozen=True, omit_defaults=True):
     facts: float | None = None
     learned: str = ""
     parts: tuple[PartVerdict, ...] = ()
+    p_alone: float | None = None
+    stated: str = ""
+    withdrawn: str = ""
 
 
 def describe_measures(measures: str) -> str:
@@ -278,6 +286,11 @@ class PaperPageFile(msgspec.Struct, frozen=True):
     missing: tuple[str, ...] = ()
     claims: tuple[ClaimOutcome, ...] = ()
 
+    @property
+    def counted(self) -> tuple[ClaimOutcome, ...]:
+        """The verdicts that count."""
+        return tuple(claim for claim in self.claims if not claim.withdrawn)
+
     def tested_on(self, claim: ClaimOutcome) -> str:
         """Return the measure and the texts of a claim, with the paper's texts where ours are others."""
         return describe_tested(find_paper_table(self.name), self.scale, claim)
@@ -290,7 +303,7 @@ class PaperPageFile(msgspec.Struct, frozen=True):
             parts.append(f"{len(self.runs)} of {total}" if self.missing else total)
         if self.runs:
             parts.append(format_duration(sum(self.runs.values())))
-        outcomes = [claim.outcome for claim in self.claims]
+        outcomes = [claim.outcome for claim in self.counted]
         for outcome in OUTCOMES:
             if outcome in outcomes:
                 parts.append(f"{outcomes.count(outcome)} {outcome}")

@@ -81,9 +81,8 @@ class PaperClaim(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
         alike: labels of rows that the paper finds alike, two or more.
         on: the measures, separated by commas, or scale → measures. "rouge1 - rouge2" is the difference of two.
         datasets: the paper's names of the datasets for which it is claimed; empty: all.
-        margin: the difference from which on rows are not alike, or scale → difference; None: a share of the largest
-            difference of the table's rows.
-        margin_source: where a stated margin comes from.
+        margin: the difference from which on rows are not alike, or scale → difference; None: rows are not tested.
+        margin_source: where the margin comes from.
         untested: why it is not tested, or scale → why; empty if it is.
         scales: the scales at which it is a claim; empty: all.
         withdrawn: why its test no longer counts, or scale → why; empty if it counts.

@@ -328,8 +328,6 @@ def measures_shown(job: Job, means: RowMeans) -> list[str]:
 
 # The claims: each row passes the gate before its claim is tested
 _FEWEST_SEEDS = 3  # of a test of systems with seeds
-_SHARE_OF_SPREAD = 0.25  # a margin, as a share of the largest difference of the rows of a table
-_OWN_SPREAD = "a quarter of the largest difference between rows that learned"
 # Word → outcome of a claim about such a system, the worst first
 _GATE = {
     UNTRAINED: NOT_TESTED,
@@ -388,20 +386,20 @@ def _compare_rows(job: Job, means: RowMeans, paper: PaperClaim) -> Claim:
         parts.append(Part(pair, dataset, measure, comparison, facts))
     claim = claim._replace(parts=parts)
     if paper.alike:
-        claim = _set_margin(claim, means)
+        claim = _set_margin(claim)
     if claim.obstacle:
         return claim
     return pass_gate(claim, [(label, group) for (label, _), group in groups.items()])
 
 
-def _set_margin(claim: Claim, means: RowMeans) -> Claim:
-    """Return a claim of alike rows with its margin: the stated one, or the least share of the table's differences."""
+def _set_margin(claim: Claim) -> Claim:
+    """Return a claim of alike rows with its stated margin; it is not tested without one."""
     margin = at_scale(claim.paper.margin, claim.scale)
-    margin = margin or min(_own_margin(means, part, claim.paper.alike) for part in claim.parts)
     if not margin:
-        return claim.not_tested("no other rows differ, which gives no margin")
-    reason = f"the margin is {claim.paper.margin_source or _OWN_SPREAD}"
-    return claim._replace(margin=margin, reason=reason)
+        return claim.not_tested(
+            "the paper names no difference of this table, which gives no margin"
+        )
+    return claim._replace(margin=margin, reason=f"the margin is {claim.paper.margin_source}")
 
 
 def pass_gate(claim: Claim, groups: Sequence[tuple[str, ResultRow]]) -> Claim:
@@ -433,20 +431,6 @@ def _compare_facts(first: ResultRow, second: ResultRow, measure: str) -> float |
     if measure == PLANTED or not (PLANTED in first.numbers and PLANTED in second.numbers):
         return None
     return first.numbers[PLANTED].mean - second.numbers[PLANTED].mean
-
-
-def _own_margin(means: RowMeans, part: Part, alike: Collection[str]) -> float:
-    """Return a share of the largest difference between rows of the table, on the dataset and measure of a part.
-
-    0 if all these rows are claimed to be alike: their own difference is no margin.
-    """
-    numbers = {}
-    for (label, dataset), group in means.groups.items():
-        if dataset == part.dataset and group.learned.comparable and part.measure in group.numbers:
-            numbers[label] = group.numbers[part.measure].mean
-    if numbers.keys() <= set(alike):
-        return 0.0
-    return round(_SHARE_OF_SPREAD * (max(numbers.values()) - min(numbers.values())), 2)
 
 
 def describe_missing(job: Job, label: str, dataset: str) -> str:
