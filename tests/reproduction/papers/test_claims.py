@@ -6,6 +6,7 @@ import equivalence
 import numpy as np
 import pytest
 import scipy.stats
+from msgspec import structs
 from support.run_records import record
 
 from longsumbench.leaderboards.seed_groups import PairDifference, compare_examples
@@ -13,6 +14,7 @@ from longsumbench.metrics.statistics import MeanOverSeeds, holm, paired_effect
 from longsumbench_reproduction.papers.claims import Claim, Part, evaluate_claims
 from longsumbench_reproduction.papers.page_model import (
     ALIKE_ROWS,
+    DEPENDS_ON_MEASURE,
     NOT_TESTED,
     ONE_SEED,
     REPRODUCED,
@@ -20,7 +22,7 @@ from longsumbench_reproduction.papers.page_model import (
     UNDECIDED,
     UNLIKE_ROWS,
 )
-from longsumbench_reproduction.papers.paper_tables import PaperClaim
+from longsumbench_reproduction.papers.paper_tables import PaperClaim, Statement
 
 PAPER, PAIR = PaperClaim(orders=("a > b",), source="§5"), PaperClaim(alike=("a", "b"))
 RUNS = [record("a", 30, seed=1)]
@@ -152,6 +154,53 @@ def test_alike_by_hand(mean: float, error: float, outcome: str) -> None:
     half = error * float(scipy.stats.t.isf(0.05, 60))
     assert (verdict.outcome, verdict.reason) == (outcome, "9 examples, 3 seeds; margin 1")
     assert (verdict.low, verdict.high) == (pytest.approx(mean - half), pytest.approx(mean + half))
+
+
+def test_each_look_has_its_share_of_the_level() -> None:
+    """With two looks a p-value counts twice; the interval contains 0 unless the difference is significant."""
+    for looks, p, outcome in ((1, 0.03, REPRODUCED), (2, 0.03, UNDECIDED), (2, 0.02, REPRODUCED)):
+        claim = ordered((1.0, p))._replace(statement=Statement(note="seen", looks=looks))
+        (verdict,) = evaluate_claims([claim])
+        assert (verdict.outcome, verdict.p) == (outcome, pytest.approx(looks * p))
+        assert verdict.p_alone == verdict.p
+        assert verdict.low is not None
+        assert (verdict.low <= 0) == (outcome == UNDECIDED)
+
+
+TWO_MEASURES = PaperClaim(orders=("a > b",), on="rouge1, rouge2")
+
+
+@pytest.mark.parametrize(
+    ("first", "second", "outcome"),
+    [
+        ((1.0, 0.01), (2.0, 0.02), REPRODUCED),
+        ((1.0, 0.01), (2.0, 0.2), DEPENDS_ON_MEASURE),
+        ((1.0, 0.01), (-2.0, 0.001), DEPENDS_ON_MEASURE),
+        ((-1.0, 0.01), (-2.0, 0.001), REVERSED),
+        ((1.0, 0.2), (2.0, 0.3), UNDECIDED),
+    ],
+)
+def test_measures_have_to_agree(
+    first: tuple[float, float], second: tuple[float, float], outcome: str
+) -> None:
+    """A claim on two measures is decided if both are, in the same way; otherwise both outcomes are shown."""
+    parts = [part_of(effect_of(*first)), part_of(effect_of(*second))._replace(measure="rouge2")]
+    (verdict,) = evaluate_claims([Claim(TWO_MEASURES, "probe", ("d",), parts, runs=RUNS)])
+    assert verdict.outcome == outcome
+    assert ("; R-1 " in verdict.reason) == (outcome == DEPENDS_ON_MEASURE)
+
+
+def test_a_withdrawn_claim_costs_the_others_nothing() -> None:
+    """It keeps the outcome that it had, is marked, and is in no family of tests."""
+    old = ordered((1.0, 0.001))
+    old = old._replace(paper=structs.replace(PAPER, withdrawn={"probe": "chosen late"}))
+    first, second = evaluate_claims([old, ordered((1.0, 0.04))])
+    assert (first.outcome, first.withdrawn, first.p) == (
+        REPRODUCED,
+        "chosen late",
+        pytest.approx(0.001),
+    )
+    assert (second.outcome, second.withdrawn, second.p) == (REPRODUCED, "", pytest.approx(0.04))
 
 
 THREE = PaperClaim(alike=("a", "b", "c"))

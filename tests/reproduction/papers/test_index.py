@@ -47,6 +47,51 @@ def write_json(folder: Path, name: str, *outcomes: str) -> None:
     )
 
 
+def decided(p: float, runs: str, outcome: str = REPRODUCED, withdrawn: str = "") -> ClaimOutcome:
+    """Return a verdict with the p-value of its test alone."""
+    return ClaimOutcome(
+        "a > b", "rouge1", outcome, ("Toys",), runs=runs, p_alone=p, withdrawn=withdrawn
+    )
+
+
+def test_all_claims_are_one_family() -> None:
+    """Three claims are decided by their pages; of five tests together, 0.03 does not count: Holm by hand."""
+    pages = [
+        PaperPageFile(
+            "toy-table1", "probe", claims=(decided(0.001, "r1 r2"), decided(0.012, "r3 r4"))
+        ),
+        PaperPageFile(
+            "best-table2", "probe", claims=(decided(0.2, "r5", UNDECIDED), decided(0.03, "r6"))
+        ),
+        PaperPageFile(
+            "toy-table3",
+            "probe",
+            claims=(
+                decided(0.5, "r7", UNDECIDED),
+                decided(0.9, "r8", NOT_LEARNED, withdrawn="seen"),
+            ),
+        ),
+    ]
+    # 0.001 × 5, then 0.012 × 4 = 0.048, then 0.03 × 3 = 0.09
+    assert summarize_outcomes(pages) == (
+        "3 of 5 claims are decided: 3 reproduced. With the 5 tested claims of all papers corrected together (Holm), 2 of "
+        "these 3 remain."
+    )
+
+
+def test_a_test_that_two_pages_share_counts_once() -> None:
+    """The same runs by the same measure, in any order, are one test; another measure is another one."""
+    first, again = decided(0.001, "r1 r2"), decided(0.001, "r2 r1")
+    other = msgspec.structs.replace(first, measure="rouge2")
+    pages = [
+        PaperPageFile(name, "probe", claims=(claim,))
+        for name, claim in (("toy-table1", first), ("best-table2", again))
+    ]
+    assert summarize_outcomes(pages).startswith("1 of 1 claim ")
+    pages.append(PaperPageFile("toy-table3", "probe", claims=(other,)))
+    assert summarize_outcomes(pages).startswith("2 of 2 claims ")
+
+
 def rows_of(text: str) -> Sequence[str]:
     """Return the rows of a Markdown table, without its head."""
     return [line for line in text.splitlines() if line.startswith("|")][2:]
