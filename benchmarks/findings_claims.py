@@ -24,11 +24,12 @@ FINDINGS = (claims.ROOT / claims.FINDINGS).read_text()
 
 
 def check_what_is_concluded_from_probe() -> None:
-    """SEAL finds more facts in one place than EA with as many tokens, twice as many with 128; both and PageSum learned."""
+    """SEAL finds twice the facts in one place that EA does with 128 tokens; with 256 that is not shown; both learned."""
     seal_runs = claims.read_runs(RESULTS, [*claims.SEAL_FAMILY, *claims.PAGESUMS])
     rows = claims.seal_table(seal_runs).rows
     cells = {row[:2]: row[2] for row in rows}
-    assert _read_bounds(cells["`seal`", "256"])[0] > _read_bounds(cells["`ea`", "256"])[1]
+    assert _read_bounds(cells["`seal`", "128"])[0] > _read_bounds(cells["`ea`", "128"])[1]
+    assert _read_bounds(cells["`seal`", "256"])[0] < _read_bounds(cells["`ea`", "256"])[1]
     seal, ea = (float(cells[f"`{name}`", "128"].split()[0]) for name in ("seal", "ea"))
     assert abs(seal / ea - 2) <= 0.1
     assert [row[0] for row in rows if "learn" in row[0]] == [
@@ -61,6 +62,7 @@ def check_which_systems_learned() -> None:
         f"`seq2seq`: LongT5, transient-global, neighbourhood of 128, {some}",
         "`seq2seq`: BART, not learned",
         f"`seq2seq`: LED, window of 128, {some}",
+        "`trunc`, not learned in 1 of 2 seeds",
     ]
     at_lengths = [row[0] for row in claims.lengths_table(RESULTS).rows if ", not " in row[0]]
     assert at_lengths == [

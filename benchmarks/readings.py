@@ -14,6 +14,7 @@ the documents have that many planted facts, and the model is asked to keep them.
 import argparse
 import subprocess
 import sys
+from collections import Counter
 from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import chain
@@ -263,9 +264,21 @@ def front_sentence(block: LeaderboardBlock, scores: ScoresOfRuns) -> str:
     best, lists = compare_with_best(block, scores, FRONT_ROWS)
     untested = "" if lists["untested"] == "none" else f" Not tested: {lists['untested']}."
     return (
-        f"{label_of(best)} is above {lists['below']}; {lists['above']} is above it.{untested}"
+        f"On these papers {label_of(best)} is above {lists['below']}; {lists['above']} is above it.{untested}"
         f" From {lists['alike']}, no difference is shown"
     )
+
+
+def copies_sentence(results: Results) -> str:
+    """Return on how many sets of texts an extract is above the best reading."""
+    numbers = Counter[bool]()
+    for name in SETS:
+        rows = read_table(results, f"readings_{name}")
+        block = rows.comparable[0]
+        extracts = {label_of(row) for row in block.rows if row.first.key.model != "prompt"}
+        lists = compare_with_best(block, rows.scores, extracts - {"random"})[1]
+        numbers[lists["above"] != "none"] += 1
+    return f"copied sentences are above its best way of reading on {numbers[True]} of {len(SETS)} sets of texts"
 
 
 def is_planted(row: ResultRow) -> bool:
@@ -331,25 +344,33 @@ def compare_with_best(
 ) -> tuple[ResultRow, dict[str, str]]:
     """Return the best reading, and the lists of `sort_by_test` of all other rows but the oracle.
 
-    The tests are corrected together (Holm).
+    The best one is chosen by the same scores, so the tests of every reading against every row are corrected together
+    (Holm).
     """
     rows = [row for row in block.rows if not row.first.oracle]
-    best = next(row for row in rows if row.first.key.model == "prompt")
+    best, *readings = [row for row in rows if row.first.key.model == "prompt"]
     score = best.first.evaluation.ranked_by
     rivals = [row for row in rows if row.key != best.key]
     pairs = [(label_of(row), compare_groups(row, best, score, scores)) for row in rivals]
-    return best, sort_by_test(pairs, shown)
+    others = []
+    for index, reading in enumerate(readings):
+        for row in [row for row in rivals if row not in readings[: index + 1]]:
+            others.append(compare_groups(row, reading, score, scores))
+    return best, sort_by_test(pairs, shown, others)
 
 
 def sort_by_test(
-    pairs: Sequence[tuple[str, PairDifference | None]], shown: Collection[str] | None = None
+    pairs: Sequence[tuple[str, PairDifference | None]],
+    shown: Collection[str] | None = None,
+    others: Sequence[PairDifference | None] = (),
 ) -> dict[str, str]:
     """Sort the labels of differences by what a test says: below, above, alike or untested → labels, or "none".
 
-    With `shown`, all are tested together, and only these labels are returned.
+    With `shown`, all are tested together, and only these labels are returned; `others` are tested together with them.
     """
     labels: dict[str, list[str]] = {"below": [], "above": [], "alike": [], "untested": []}
-    tested = {place: pair for place, (_, pair) in enumerate(pairs) if pair is not None}
+    every = [*[pair for _, pair in pairs], *others]
+    tested = {place: pair for place, pair in enumerate(every) if pair is not None}
     judged = correct_differences(tested)
     for place, (label, _) in enumerate(pairs):
         difference, kind = judged.get(place), "untested"
@@ -445,8 +466,8 @@ def write_front(results: Results, write: bool) -> None:
     if write:
         put_tables(tables)
         (ROOT / PICTURE).write_bytes(picture)
-    words = front_sentence(block, rows.scores)
-    lacking = differences(tables, [(page, words) for page in FRONT_PAGES])
+    sentences = front_sentence(block, rows.scores), copies_sentence(results)
+    lacking = differences(tables, [(page, words) for page in FRONT_PAGES for words in sentences])
     lacking += picture_differences(picture, PICTURE)
     if lacking:
         sys.exit("\n".join(lacking))

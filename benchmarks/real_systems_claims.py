@@ -10,6 +10,7 @@ It also draws docs/pictures/real-systems.png, the rows of QMSum's table.
 import argparse
 import sys
 from collections.abc import Iterator
+from itertools import product
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -24,7 +25,8 @@ from probe_claims import (
     put_tables,
 )
 
-from longsumbench.leaderboards.seed_groups import ResultRow
+from longsumbench.leaderboards.seed_groups import ResultRow, compare_groups
+from longsumbench.leaderboards.significance import Outcome, correct_differences
 from longsumbench.leaderboards.table import read_table
 from longsumbench.metrics.output_facts import OutputFacts
 from longsumbench.runs.results import Results
@@ -89,9 +91,9 @@ class Rows:
     """The rows of the first block of each dataset."""
 
     def __init__(self, results: Results) -> None:
-        self.blocks = {
-            name: read_table(results, name).comparable[0] for name in (QMSUM, MEETINGS, STORIES)
-        }
+        tables = {name: read_table(results, name) for name in (QMSUM, MEETINGS, STORIES)}
+        self.blocks = {name: table.comparable[0] for name, table in tables.items()}
+        self.scores = {name: table.scores for name, table in tables.items()}
 
     def row(self, start: str, dataset: str = QMSUM) -> ResultRow:
         """Return the row whose label begins with these words."""
@@ -241,6 +243,7 @@ def sentences(rows: Rows) -> Iterator[str]:
     yield f"R-Lsum {released} as released, {port} as the repository ran it"
     yield f"`Claude-Opus-5` writes {outputs('Claude-Opus-5').words:.0f} words"
     yield f"its R-1 precision is {opus.p:.1f} and its recall {opus.r:.1f}"
+    yield f"In R-Lsum, a test shows {count_shown(rows)} of these 6 differences"
     yield f"an R-Lsum of {score('BART-QMSum')} and {score('Claude-Haiku-4.5')}"
     yield f"other questions they score {rows.floor('BART-QMSum')} and {rows.floor('Claude-Haiku-4.5')}"
     yield f"{gain('BART-QMSum')} and {gain('Claude-Haiku-4.5')} of what Random gains"
@@ -254,6 +257,20 @@ def sentences(rows: Rows) -> Iterator[str]:
         STORIES: ("human", "bart-dpr", "bart", "lexrank", "ranker"),
     }.items():
         yield from (f"`{name}` {score(name, dataset)}" for name in names)
+
+
+def count_shown(rows: Rows) -> int:
+    """Return how many differences in R-Lsum of the GPT-5.6 from the Claude models are shown, tested together."""
+    groups = [
+        [row for row in rows.blocks[QMSUM].rows if row.first.key.model.startswith(family)]
+        for family in ("GPT-5.6", "Claude")
+    ]
+    pairs = {}
+    for first, second in product(*groups):
+        if pair := compare_groups(first, second, "rougeLsum", rows.scores[QMSUM]):
+            pairs[first.key, second.key] = pair
+    judged = correct_differences(pairs).values()
+    return sum(one.outcome == Outcome.AHEAD and one.mean > 0 for one in judged)
 
 
 def front_sentences(rows: Rows) -> list[tuple[str, str]]:
