@@ -28,6 +28,7 @@ from longsumbench.metrics.rank_statistics import (
     krippendorff_alpha,
     percentile_interval,
 )
+from longsumbench.metrics.statistics import number_groups
 from longsumbench.modeling.checkpoints import split_revision
 from longsumbench.sentences import SPLITTER_NAME, split_summary
 
@@ -84,6 +85,7 @@ class Judge(core.Metric):
     def __init__(self, scoring: core.Scoring) -> None:
         super().__init__(scoring)
         self._on_points: dict[_Task, list[list[bool]]] = {}  # answers, [judges, key points]
+        self._groups: dict[_Task, str] = {}
 
     def check(self) -> None:
         """Open the models, and read the file of key points."""
@@ -123,6 +125,7 @@ class Judge(core.Metric):
         """Score one prediction; the score of a key point or a sentence is the share of judges that found it."""
         self.prepare([(prediction, example)])
         task = _task(prediction, example)
+        self._groups[task] = example.source_group()
         points, asked = self._points(task), list[Any]()
         # an empty summary states no key point, which needs no request
         sentence_scores: list[SentenceScore] = []
@@ -143,7 +146,7 @@ class Judge(core.Metric):
         return scores, sentence_scores
 
     def pooled(self) -> dict[str, tuple[float, float, float, int]]:
-        """Return Krippendorff's α of several judges' answers on key points, if two examples define it."""
+        """Return Krippendorff's α of several judges' answers on key points, if two sources define it."""
         rows = list(self._on_points.values())
         if len(self._judges) < 2 or not rows:
             return {}
@@ -151,10 +154,11 @@ class Judge(core.Metric):
         table = np.full((len(self._judges), len(rows), most), np.nan)
         for place, of_task in enumerate(rows):
             table[:, place, : len(of_task[0])] = of_task
-        counts = draw_counts(self.scoring.resamples, len(rows), BOOTSTRAP_SEED)
+        groups = number_groups([self._groups[task] for task in self._on_points])
+        counts = draw_counts(self.scoring.resamples, len(rows), BOOTSTRAP_SEED, groups)
         draws = krippendorff_alpha(table, counts)
-        # one example has no spread
-        low, high = percentile_interval(draws, len(rows))
+        # one source has no spread
+        low, high = percentile_interval(draws, len(np.unique(groups)))
         return {} if math.isnan(low) else {"judge_alpha": (float(draws[0]), low, high, len(rows))}
 
     def _mean_over_judges(
