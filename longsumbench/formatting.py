@@ -119,9 +119,9 @@ def format_count(number: int, noun: str) -> str:
 def format_examples(number: int, groups: int | None, noun: str = "example") -> str:
     """Return "281 examples of 35 texts", or "281 examples" if each has its own text (also with `groups` None)."""
     examples = format_count(number, noun)
-    if groups is None or groups == number:
-        return examples
-    return f"{examples} of {format_count(groups, 'text')}"
+    return (
+        f"{examples} of {format_count(groups, 'text')}" if groups and groups < number else examples
+    )
 
 
 def print_text(*texts: object) -> None:

@@ -48,11 +48,12 @@ class _JudgeAnswer(msgspec.Struct, frozen=True):
 
 
 class _Task(NamedTuple):
-    """What is judged: the sentences of a summary, with the references of its example."""
+    """What is judged: the sentences of a summary, with the references and the group of its example."""
 
     id: str
     reference: str
     sentences: tuple[str, ...]
+    group: str
 
 
 class Judge(core.Metric):
@@ -85,7 +86,6 @@ class Judge(core.Metric):
     def __init__(self, scoring: core.Scoring) -> None:
         super().__init__(scoring)
         self._on_points: dict[_Task, list[list[bool]]] = {}  # answers, [judges, key points]
-        self._groups: dict[_Task, str] = {}
 
     def check(self) -> None:
         """Open the models, and read the file of key points."""
@@ -125,7 +125,6 @@ class Judge(core.Metric):
         """Score one prediction; the score of a key point or a sentence is the share of judges that found it."""
         self.prepare([(prediction, example)])
         task = _task(prediction, example)
-        self._groups[task] = example.source_group()
         points, asked = self._points(task), list[Any]()
         # an empty summary states no key point, which needs no request
         sentence_scores: list[SentenceScore] = []
@@ -154,7 +153,7 @@ class Judge(core.Metric):
         table = np.full((len(self._judges), len(rows), most), np.nan)
         for place, of_task in enumerate(rows):
             table[:, place, : len(of_task[0])] = of_task
-        groups = number_groups([self._groups[task] for task in self._on_points])
+        groups = number_groups([task.group for task in self._on_points])
         counts = draw_counts(self.scoring.resamples, len(rows), BOOTSTRAP_SEED, groups)
         draws = krippendorff_alpha(table, counts)
         # one source has no spread
@@ -244,7 +243,8 @@ class Judge(core.Metric):
 
 def _task(prediction: str, example: Example) -> _Task:
     reference = "\n".join(" ".join(sentences) for sentences in example.references).strip()
-    return _Task(example.id, reference, tuple(split_summary(prediction)))
+    sentences = tuple(split_summary(prediction))
+    return _Task(example.id, reference, sentences, example.source_group())
 
 
 def _numbered(heading: str, texts: Sequence[str]) -> str:
