@@ -104,7 +104,7 @@ def sum_groups(values: Numbers, groups: Groups | None) -> Numbers:
 
     The groups are in the order of their first examples, so their numbers do not decide what is drawn.
     """
-    if groups is None:
+    if groups is None or count_groups(values, groups) == len(values):
         return values
     numbers = number_groups(groups)
     sums = np.zeros((numbers.max() + 1, *values.shape[1:]))
