@@ -193,8 +193,8 @@ def score(
         empty_references: "skip" leaves out an example whose references hold no word, "zero" scores it 0.
         sentences: how texts are split for R-Lsum: "suite" (running text; lists are kept), "given" (lists and lines are
             kept), "newline" (at line breaks, as rouge_score) or "nltk" (Punkt).
-        groups: for each prediction, what it shares with others, such as the meeting of a question: a list or Series in
-            their order, or a dictionary by id. Intervals are drawn over groups. None: each example is independent.
+        groups: for each example, what it shares with others, such as the meeting of a question: a list or a dictionary
+            as `predictions`. Intervals are drawn over groups. None: each example is independent.
 
     Returns:
         The scores, 0-100, with intervals, the scores of each example and the signature.
@@ -216,7 +216,7 @@ def score(
         sentences=sentences,
     )
     paired = pair_texts(predictions, references)
-    return _score_pairs(paired, rouge, {} if groups is None else _match_groups(groups, paired))
+    return _score_pairs(paired, rouge, {} if groups is None else _check_groups(groups, paired))
 
 
 def score_files(
@@ -241,39 +241,29 @@ def score_files(
             raise UsageError("a run has the groups of its sources: leave out --groups")
         groups = {example.id: example.source_group() for example in paired.examples}
     elif group_field:
-        field_values = _read_groups([references or predictions, predictions], group_field)
-        groups = _match_groups(field_values, paired)
+        groups = _read_groups([references or predictions, predictions], group_field)
     return _score_pairs(paired, rouge, groups)
 
 
-def _match_groups(groups: Any, paired: PairedTexts) -> dict[str, str]:
-    """Return id → group of all pairs; `groups` are in their order, or by id.
-
-    Raises:
-        DataError: an example has no group, or one that is neither text nor a number.
-    """
-    ids = [pair.id for pair in paired.pairs]
+def _check_groups(groups: Any, paired: PairedTexts) -> dict[str, str]:
+    """Return id → group, of a dictionary by id, or of a list for texts without ids, which are numbered from 1."""
     given = as_texts(groups, "groups")
-    if not isinstance(given, Mapping):
-        if len(given) != len(ids):
-            counts = f"{format_count(len(given), 'group')} for {format_count(len(ids), 'example')}"
-            raise DataError(f"{counts}: give one for each")
-        given = dict(zip(ids, given, strict=True))
-    given = {str(name): value for name, value in given.items()}
-    named = {}
-    for name in ids:
-        value = given.get(name)
-        if not isinstance(value, str | int):
-            raise DataError(f"example {name!r}: its group is {value!r}; give a text or a number")
-        named[name] = str(value)
-    return named
+    named = dict(given if isinstance(given, Mapping) else enumerate(given, start=1))
+    values = {str(name): value for name, value in named.items()}
+    ids = {pair.id for pair in paired.pairs}
+    if values.keys() != ids or not all(isinstance(value, str | int) for value in values.values()):
+        examples = format_count(len(ids), "example")
+        raise DataError(
+            f"groups: give a text or a number for each of {examples}, in a list or by id"
+        )
+    return values
 
 
-def _read_groups(paths: Sequence[Path], field: str) -> dict[str, Any]:
+def _read_groups(paths: Sequence[Path], field: str) -> dict[str, str]:
     """Return id → value of a field, from the first of these files that has it."""
     for path in paths:
         if detect_format(path) != LINES and field in next(file_rows(path)).load():
-            rows = parse_rows(path, ["id"], lambda row: (id_in(row, "id"), row.get(field)))
+            rows = parse_rows(path, ["id"], lambda row: (id_in(row, "id"), id_in(row, field)))
             return dict(entry for _, entry in rows)
     raise UsageError(f"--groups {field}: the first row of {paths[0]} has no such field")
 
@@ -298,8 +288,8 @@ def _score_pairs(paired: PairedTexts, rouge: Rouge, groups: Mapping[str, str]) -
     examples = []
     for pair in paired.pairs:
         texts = tuple(islice(targets, len(pair.references)))
-        group = groups.get(pair.id, pair.id)
-        examples.append(Example(pair.id, None, None, (_UNREAD,), texts, group=group))
+        group = groups.get(pair.id, "")
+        examples.append(Example(pair.id, None, None, (_UNREAD,), texts, group=str(group)))
     scored = evaluate([predictions.split], examples, [rouge], rouge.scoring)
     evaluation = scored.evaluation
     assert evaluation.outputs is not None  # unknown only in records of other versions

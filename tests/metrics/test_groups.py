@@ -4,6 +4,7 @@ import inspect
 import math
 from collections.abc import Callable
 from dataclasses import replace
+from functools import partial
 from itertools import product
 from pathlib import Path
 from typing import Any
@@ -11,6 +12,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 import pytest
+import scipy.linalg
 from hypothesis import given, strategies as st
 from support.json_files import write_rows
 from support.reading import read_texts, reading_problem
@@ -19,13 +21,11 @@ from longsumbench.cache.artifacts import ArtifactCache
 from longsumbench.core import Document, Example, Metric, Scoring, Section
 from longsumbench.corpora.planting.plant import plant_facts
 from longsumbench.metrics import statistics
-from longsumbench.metrics.aggregate import aggregate, aggregate_measures
+from longsumbench.metrics.aggregate import aggregate_measures
 from longsumbench.metrics.evaluate import score_all, score_shuffled
 from longsumbench.metrics.statistics import (
-    Groups,
     approximate_randomization,
     mean_over_seeds,
-    model_confidence_set,
     paired_effect,
     resampled_means,
     sum_groups,
@@ -33,49 +33,32 @@ from longsumbench.metrics.statistics import (
 
 SIZES = st.lists(st.integers(1, 9), min_size=3, max_size=12).filter(lambda sizes: max(sizes) > 1)
 RANDOM = np.random.default_rng(3)
-VALUES = RANDOM.beta(2, 5, (40, 2))
-EQUAL = np.ones((40, 1))
-FUNCTIONS: dict[str, Callable[[Groups | None], Any]] = {
-    "bootstrap_interval": lambda groups: statistics.bootstrap_interval(VALUES[:, 0], 50, 1, groups),
-    "bootstrap_shares": lambda groups: statistics.bootstrap_shares(EQUAL, 50, 1, groups),
-    "bootstrap_intervals": lambda groups: statistics.bootstrap_intervals(VALUES, 50, 1, groups),
-    "count_groups": lambda groups: statistics.count_groups(VALUES, groups),
-    "sum_groups": lambda groups: sum_groups(VALUES, groups),
-    "ratio_over_examples": lambda groups: statistics.ratio_over_examples(
-        VALUES[:, 0], VALUES[:, 1], groups
-    ),
-    "paired_effect": lambda groups: (
-        paired_effect(VALUES, groups=groups),
-        paired_effect(VALUES, VALUES[:, :1] / 2, groups),
-    ),
-    "mean_over_seeds": lambda groups: mean_over_seeds(VALUES, groups=groups),
-    "interval_over_seeds": lambda groups: (
-        statistics.interval_over_seeds(VALUES, True, groups),
-        statistics.interval_over_seeds(EQUAL, True, groups),
-    ),
-    "resampled_means": lambda groups: resampled_means(VALUES, 50, 1, groups),
-    "model_confidence_set": lambda groups: model_confidence_set(
-        [VALUES, VALUES**2, VALUES[::-1]], 50, groups
-    ),
+VALUES = RANDOM.beta(2, 5, (40, 1))
+ARGUMENTS = {
+    "values": VALUES,
+    "parts": VALUES[:, 0],
+    "wholes": 1 - VALUES[:, 0],
+    "scores": [VALUES, VALUES**2, VALUES[::-1]],
+    "resamples": 50,
+    "seed": 1,
+    "is_share": True,
 }
+FUNCTIONS = [
+    function
+    for name, function in inspect.getmembers(statistics, inspect.isfunction)
+    if "groups" in [*inspect.signature(function).parameters][1:]
+]
 
 
-def test_every_function_of_groups_is_tested() -> None:
-    """The table above has all public functions with an argument `groups` after the values."""
-    found = set()
-    for name, function in inspect.getmembers(statistics, inspect.isfunction):
-        if "groups" in [*inspect.signature(function).parameters][1:] and name[0] != "_":
-            found.add(name)
-    assert found == FUNCTIONS.keys()
-
-
-@pytest.mark.parametrize("name", FUNCTIONS)
-def test_numbers_of_groups_decide_nothing(name: str) -> None:
+@pytest.mark.parametrize("function", FUNCTIONS)
+def test_numbers_of_groups_decide_nothing(function: Callable[..., Any]) -> None:
     """Single examples under any numbers are as without groups, to the last digit; so are groups with other numbers."""
-    compute = FUNCTIONS[name]
-    np.testing.assert_equal(compute(RANDOM.permutation(40)), compute(None))
+    names = ARGUMENTS.keys() & inspect.signature(function).parameters
+    compute = partial(function, **{name: ARGUMENTS[name] for name in names})
+    np.testing.assert_equal(compute(groups=RANDOM.permutation(40)), compute(groups=None))
     groups = RANDOM.integers(0, 9, 40)
-    np.testing.assert_equal(compute(RANDOM.permutation(9)[groups]), compute(groups))
+    other_numbers = RANDOM.permutation(9)[groups]
+    np.testing.assert_equal(compute(groups=other_numbers), compute(groups=groups))
 
 
 @given(SIZES, st.integers(0, 99))
@@ -84,20 +67,15 @@ def test_the_error_is_that_of_the_matrix_formula(sizes: list[int], seed: int) ->
     random = np.random.default_rng(seed)
     groups = random.permutation(np.repeat(np.arange(len(sizes)), sizes))
     values = random.normal(size=len(groups))
-    member = (groups[:, None] == np.arange(len(sizes))).astype(float)  # [examples, groups]
     residual_maker = np.eye(len(groups)) - 1 / len(groups)
-    weighted = []
-    for column in member.T:
-        own = residual_maker[np.ix_(column == 1, column == 1)]
-        roots, vectors = np.linalg.eigh(own)
-        adjustment = vectors @ np.diag(roots**-0.5) @ vectors.T
-        row = np.zeros(len(groups))
-        row[column == 1] = adjustment.sum(axis=0) / len(groups)
-        weighted.append(row @ residual_maker)
-    terms = np.array(weighted)
-    covariances = terms @ terms.T
+    terms = []
+    for group in np.unique(groups):
+        own = groups == group
+        adjustment = np.linalg.inv(scipy.linalg.sqrtm(residual_maker[np.ix_(own, own)]))
+        terms.append(adjustment.sum(axis=0) @ residual_maker[own] / len(groups))
     effect = mean_over_seeds(values[:, None], groups=groups)
-    assert effect.error**2 == pytest.approx(((terms @ values) ** 2).sum())
+    assert effect.error**2 == pytest.approx(((np.array(terms) @ values) ** 2).sum())
+    covariances = np.array(terms) @ np.transpose(terms)
     degrees = np.trace(covariances) ** 2 / (covariances**2).sum()
     assert effect.example_degrees == pytest.approx(degrees)
 
@@ -117,33 +95,30 @@ def test_swaps_of_whole_groups(seed: int) -> None:
     random = np.random.default_rng(seed)
     groups = random.permutation(np.repeat(np.arange(9), random.integers(2, 5, 9)))
     differences = random.normal(0.4, 1, 9)[groups] + random.normal(0, 0.3, len(groups))
-    sums = np.array([differences[groups == group].sum() for group in range(9)])
-    swaps = np.array(list(product([-1, 1], repeat=9))) @ sums
-    exact = np.mean(np.abs(swaps) >= abs(sums.sum()) - 1e-9)
+    swaps = np.array(list(product([-1, 1], repeat=9)))[:, groups] @ differences
+    exact = np.mean(np.abs(swaps) >= abs(differences.sum()) - 1e-9)
     p_value = approximate_randomization(sum_groups(differences, groups))
     assert p_value == pytest.approx(exact, abs=0.02)
-    assert paired_effect(differences[:, None], groups=groups).p_value() == pytest.approx(
-        exact, abs=0.08
-    )
+    t_test = paired_effect(differences[:, None], groups=groups).p_value()
+    assert t_test == pytest.approx(exact, abs=0.08)
 
 
 def test_equal_questions_are_one_observation() -> None:
     """Each example three times is the mean of one; its interval and test are those of one, not narrower."""
     thrice, groups = np.repeat(VALUES, 3, axis=0), np.repeat(np.arange(40), 3)
-    once = np.stack(mean_over_seeds(VALUES))
-    assert np.stack(mean_over_seeds(thrice, groups=groups)) == pytest.approx(once)
+    assert mean_over_seeds(thrice, groups=groups) == pytest.approx(mean_over_seeds(VALUES))
     assert resampled_means(thrice, 50, 1, groups) == pytest.approx(resampled_means(VALUES, 50, 1))
 
 
-def test_means_have_the_intervals_of_their_groups() -> None:
-    """The order of the rows decides nothing; a measure that applies to one question of a text counts the text."""
-    names = [f"{kind}_{part}" for kind in ("rouge1", "rougeL") for part in "prf"]
-    table = pd.DataFrame(RANDOM.random((12, 6)), [f"q{n}" for n in range(12)], names)
-    grouped = table.assign(group=np.arange(12) // 3)
-    assert aggregate(grouped, 50) == aggregate(grouped.sample(frac=1, random_state=1), 50)
-    assert aggregate(table.assign(group=range(12)), 50) == aggregate(table, 50)
-    lone = grouped.assign(rouge1_p=[1.0, *[math.nan] * 10, 1.0])[["rouge1_p", "group"]]
-    mean = aggregate_measures(lone, 50)["rouge1_p"]
+def test_the_order_of_rows_decides_nothing() -> None:
+    """Intervals of a table are those of its rows in any order; questions of a text that lack a measure do not count."""
+    table = pd.DataFrame(
+        {"m": RANDOM.random(12), "group": np.arange(12) // 3}, list("lkjihgfedcba")
+    )
+    assert aggregate_measures(table, 50) == aggregate_measures(table.sample(frac=1), 50)
+    table["m"] = [1.0, *[math.nan] * 10, 1.0]
+    mean = aggregate_measures(table, 50)["m"]
+    # two texts with 1 of 1: the lower end of the exact binomial interval
     assert (mean.n, mean.lo, mean.hi) == (2, pytest.approx(100 * math.sqrt(0.025)), 100)
 
 
@@ -225,7 +200,7 @@ def test_planted_facts_change_no_source() -> None:
 def test_own_texts_name_their_groups(tmp_path: Path, stages: ArtifactCache) -> None:
     """`dataset.columns.group` may hold numbers or texts; without it texts decide; a row without the field is an error."""
     rows: list[dict[str, Any]] = [
-        {"id": f"{n}", "document": "It rained.", "summary": "Rain.", "talk": talk}
+        {"id": n, "document": "It rained.", "summary": "Rain.", "talk": talk}
         for n, talk in enumerate([7, "7", "x"])
     ]
     path = write_rows(tmp_path / "test.jsonl", rows)

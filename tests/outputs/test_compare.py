@@ -74,17 +74,14 @@ def test_questions_about_one_text_are_one_case(
     finished: Callable[..., Path], tmp_path: Path
 ) -> None:
     """Twelve questions about six meetings are tested as `paired_effect` does with groups, also if one run lacks them."""
-    ids = [f"{meeting}{question}" for meeting in "fabecd" for question in (1, 2)]
-    groups = [number // 2 for number in range(12)]
     gaps = np.repeat([0.3, 0.1, 0.25, 0.2, 0.15, 0.28], 2) + np.tile([0.01, -0.01], 6)
-    finished("lead", dict.fromkeys(ids, 0.2))
-    finished("trunc", dict(zip(ids, 0.2 + gaps, strict=True)), {"group": groups})
+    groups = np.arange(12) // 2
+    finished("lead", dict.fromkeys("lkjihgfedcba", 0.2))
+    finished("trunc", dict(zip("lkjihgfedcba", 0.2 + gaps, strict=True)), {"group": groups})
     comparison = compared(tmp_path, "lead", "trunc", measures=["rouge1"])
     (row,) = comparison.pairs[0].rows
-    effect = paired_effect(100 * gaps[:, None], groups=np.array(groups))
+    effect = paired_effect(100 * gaps[:, None], groups=groups)
     assert (row.difference, row.p) == pytest.approx((effect.mean, effect.p_value()))
-    assert row.p is not None
-    assert row.p > 10 * paired_effect(100 * gaps[:, None]).p_value()
     assert comparison.about()[0] == "test split, 12 examples of 6 texts."
 
 
