@@ -27,7 +27,13 @@ from longsumbench.core import (
 )
 from longsumbench.core.terminal_text import remove_control_codes
 from longsumbench.corpora.loading.fields import id_in
-from longsumbench.corpora.loading.row_files import LINES, detect_format, file_rows, parse_rows
+from longsumbench.corpora.loading.row_files import (
+    FOLDER,
+    LINES,
+    detect_format,
+    file_rows,
+    parse_rows,
+)
 from longsumbench.corpora.loading.text_damage import (
     CutTexts,
     describe_end,
@@ -262,7 +268,7 @@ def _check_groups(groups: Any, paired: PairedTexts) -> dict[str, str]:
 def _read_groups(paths: Sequence[Path], field: str) -> dict[str, str]:
     """Return id → value of a field, from the first of these files that has it."""
     for path in paths:
-        if detect_format(path) != LINES and field in next(file_rows(path)).load():
+        if detect_format(path) not in (LINES, FOLDER) and field in next(file_rows(path)).load():
             rows = parse_rows(path, ["id"], lambda row: (id_in(row, "id"), id_in(row, field)))
             return dict(entry for _, entry in rows)
     raise UsageError(f"--groups {field}: the first row of {paths[0]} has no such field")

@@ -354,6 +354,10 @@ def test_the_field_of_groups(
     ):
         code, _, err = scored(*files, "--groups", field)
         assert (code, problem in err[-1]) == (status, True)
+    for name in ("x.dec", "x.ref"):
+        (tmp_path / name).write_text("a b")
+    code, _, err = scored(tmp_path, "--groups", "talk")
+    assert (code, "has no such field" in err[-1]) == (2, True)
 
 
 def test_one_example_has_no_interval(tmp_path: Path, typed: Typed) -> None:
