@@ -1,6 +1,6 @@
 """How often a table of comparisons over examples and seeds has a false verdict, and intervals miss the true mean.
 
-python benchmarks/familywise_error.py [--draws 10000] [--simulations 4000] [--results results/reference]
+python benchmarks/familywise_error.py [--draws 10000] [--simulations 4000] [--results results/reference] [--groups]
 
 All systems are equal, so every verdict is false. A score is the sum of effects of its example, of its seed and of both
 (the rest). "seeds' variance" is the variance of a run's mean due to its seed, relative to that due to its examples.
@@ -18,8 +18,14 @@ systems without common seeds ("other seeds"), and how many intervals contain the
 
 Normal scores are not drawn: their mean squares are scaled chi-squares, and the mean is independent of them.
 
+Two more tables, with --groups alone, are about examples that share a source. Of two equal systems, `paired_effect` takes
+the examples as independent, then as groups. The differences are normal, and groups have 0, 10 or 30 % of their variance.
+Then the scores of each two systems on QMSum, with equal means, are swapped at random, meeting by meeting. The last table
+looks twice: results are tested after three seeds and, if nothing is decided, after six, each at half the level.
+
 Exits with 1 if this test has a false verdict in more than 6 % of the tables, or its intervals contain the true mean in
-less than 94 %, beyond two standard errors of the simulation.
+less than 94 %, beyond two standard errors of the simulation; in more than 5.5 % with the groups of a dataset; or in more
+than 5 % of two looks.
 """
 
 import argparse
@@ -29,23 +35,34 @@ import sys
 import time
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 import scipy.special
 from numpy.typing import NDArray
 from tabulate import tabulate
 
-from longsumbench.leaderboards.seed_groups import ScoresOfRuns, aligned_scores, group_rows_by_seed
+from longsumbench.leaderboards.seed_groups import (
+    AlignedScores,
+    ScoresOfRuns,
+    aligned_scores,
+    group_rows_by_seed,
+)
 from longsumbench.leaderboards.significance import read_all_scores
-from longsumbench.leaderboards.table import take_part_as_f
-from longsumbench.metrics.statistics import interval_over_seeds, mean_over_seeds
+from longsumbench.leaderboards.table import read_table, take_part_as_f
+from longsumbench.metrics.statistics import (
+    Groups,
+    interval_over_seeds,
+    mean_over_seeds,
+    number_groups,
+    paired_effect,
+)
 from longsumbench.runs.record import RunRecord
 from longsumbench.runs.results import Results
 from longsumbench_reproduction.papers.page_model import read_all_written
 from longsumbench_reproduction.papers.paper_tables import find_paper_table
 
-LEVEL, MOST = 0.05, 0.06
+LEVEL, MOST, MOST_OF_DATASETS = 0.05, 0.06, 0.055
 SEEDS, CLAIMS, EXAMPLES = (3, 5, 8), (1, 2, 4, 8, 12), (50, 400)
 MOST_CLAIMS = max(CLAIMS)
 PARTS = (0.3, 0.7, 0.9)  # of the variance of a score that its example has in all seeds
@@ -54,6 +71,16 @@ SIMULATED_PART, SIMULATED_OF_SEEDS = 0.7, (0.0, 1.0, 10.0)
 SHARED = 0.7  # weight of what two systems have in common on an example
 RIGHT = 0.3  # mean of scores of 0 and 1
 BETA = (4.0, 8.0)
+NUM_GROUPS, BETWEEN = (6, 10, 15, 35, 100), (0.0, 0.1, 0.3)
+# Sizes of groups
+DATASETS = {"SQuALITY": ("permutation", [5] * 52), "aclsum_aspects": ("permutation", [3] * 100)}
+DRAWN_SIZES = {
+    "8": ("integers", 8, 9),
+    "4 to 12": ("integers", 4, 13),
+    "skewed": ("lognormal", 1.2, 1),
+}
+GROUP_SIZE, LOOKS = 5, (3, 6)  # examples, seeds
+SWAPS = 2_000
 
 Scores = NDArray[np.float64]  # [simulations, examples, seeds]
 
@@ -77,7 +104,7 @@ class Squares(NamedTuple):
 
 
 def main() -> None:
-    """Print the three tables."""
+    """Print the tables."""
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
@@ -86,10 +113,19 @@ def main() -> None:
     parser.add_argument(
         "--results", type=Path, default=Path(__file__).parents[1] / "results" / "reference"
     )
+    parser.add_argument(
+        "--groups", action="store_true", help="only the tables about groups, and two looks"
+    )
     options = parser.parse_args()
     begun = time.perf_counter()
-    num_wrong = print_grid(options.draws) + print_pages(Results(options.results), options.draws)
-    num_wrong += print_simulated(options.simulations)
+    results, num_wrong = Results(options.results), 0
+    if not options.groups:
+        num_wrong += print_grid(options.draws) + print_pages(results, options.draws)
+        num_wrong += print_simulated(options.simulations)
+    pairs = list(read_grouped(results))
+    num_wrong += print_groups(np.bincount(pairs[0].groups), options.simulations)
+    print_swapped(pairs)
+    num_wrong += print_looks(options.simulations)
     print(f"{num_wrong} rates are wrong; {time.perf_counter() - begun:.0f} s")
     sys.exit(1 if num_wrong else 0)
 
@@ -213,9 +249,9 @@ THIS, BEFORE, OVER_SEEDS = "this test", "the test before", "t over seeds"
 TESTS = {THIS: half_widths, BEFORE: half_widths_before, OVER_SEEDS: half_widths_over_seeds}
 
 
-def is_too_high(rate: float, draws: int) -> bool:
+def is_too_high(rate: float, draws: int, most: float = MOST) -> bool:
     """Return True if a rate is above the limit by more than two standard errors of the simulation."""
-    return rate - 2 * math.sqrt(rate * (1 - rate) / draws) > MOST
+    return rate - 2 * math.sqrt(rate * (1 - rate) / draws) > most
 
 
 def read_page_variances(results: Results) -> Iterator[tuple[str, list[Variances]]]:
@@ -245,14 +281,14 @@ def read_differences(
 ) -> NDArray[np.float64] | None:
     """Return the differences of two rows, [examples, seeds]; None if these are not two rows with as many seeds."""
     rows = group_rows_by_seed(runs, scores)
-    values = (
+    aligned = (
         aligned_scores([run for row in rows for run in row.runs], name, scores)
         if len(rows) == 2
         else None
     )
-    if values is None:
+    if aligned is None:
         return None
-    first, second = np.split(values, [len(rows[0].runs)], axis=1)
+    first, second = np.split(aligned.values, [len(rows[0].runs)], axis=1)
     sizes = {first.shape[1], second.shape[1]}
     if max(sizes) == 1 or len(sizes - {1}) > 1:
         return None
@@ -307,6 +343,93 @@ def print_simulated(simulations: int) -> int:
         "other seeds",
     ]
     print(tabulate(rows, [*headers, "covered"], disable_numparse=True))
+    return num_wrong
+
+
+def read_grouped(results: Results) -> Iterator[AlignedScores]:
+    """Yield the differences of each two systems on QMSum, [examples], with the numbers of the meetings."""
+    block = read_table(results, "qmsum").comparable[0]
+    scores = read_all_scores(results, block.records())
+    for pair in itertools.combinations(block.records(), 2):
+        values, groups = aligned_scores(pair, pair[0].evaluation.ranked_by, scores)
+        yield AlignedScores(values[:, 0] - values[:, 1], number_groups(groups))
+
+
+def print_groups(meetings: Groups, simulations: int) -> int:
+    """Print the false verdicts on examples in groups; return how many rates are too high with sizes of a dataset.
+
+    `meetings` are the numbers of questions about the meetings of QMSum.
+    """
+    rows, num_wrong = [], 0
+    cases = {"QMSum": ("permutation", meetings), **DATASETS}
+    for name, number in itertools.product(DRAWN_SIZES, NUM_GROUPS):
+        cases[f"{name}, {number} groups"] = (*DRAWN_SIZES[name], number)
+    for name, sizes in cases.items():
+        rates = [grouped_rates(sizes, share, simulations) for share in BETWEEN]
+        if sizes[0] == "permutation":
+            num_wrong += sum(is_too_high(rate[1], simulations, MOST_OF_DATASETS) for rate in rates)
+        rows.append([name, *map(before_and_after, rates)])
+    print("False verdicts by the share of variance between groups: as independent / groups, %")
+    print(tabulate(rows, ["sizes", *map(str, BETWEEN)], disable_numparse=True))
+    return num_wrong
+
+
+def grouped_rates(sizes: Sequence[Any], between: float, simulations: int) -> Scores:
+    """Return the shares of false verdicts on examples as independent, and as groups.
+
+    `sizes` are a method of numpy's generator and its arguments.
+    """
+    random, verdicts = np.random.default_rng(1), []
+    method, *numbers = sizes
+    for _ in range(simulations):
+        drawn = getattr(random, method)(*numbers).round().clip(1).astype(int)
+        groups = np.repeat(np.arange(len(drawn)), drawn)
+        effects = random.normal(size=len(drawn))[groups], random.normal(size=len(groups))
+        verdicts.append(decide(np.sqrt([between, 1 - between]) @ effects, groups))
+    return np.mean(verdicts, axis=0)
+
+
+def decide(differences: Scores, groups: Groups) -> list[bool]:
+    """Return whether two systems are called different, with examples as independent, and as groups."""
+    both = (paired_effect(differences[:, None], groups=each) for each in (None, groups))
+    return [abs(effect.mean) > effect.half_width(1 - LEVEL) for effect in both]
+
+
+def before_and_after(rates: Sequence[float]) -> str:
+    """Format two shares in per cent."""
+    return " / ".join(f"{100 * rate:.1f}" for rate in rates)
+
+
+def print_swapped(pairs: Sequence[AlignedScores]) -> None:
+    """Print how often two systems are called different, with equal means and scores swapped at random by meeting."""
+    random, rates = np.random.default_rng(1), []
+    for values, groups in pairs:
+        signs = random.choice((-1.0, 1.0), (SWAPS, groups.max() + 1))[:, groups]
+        swapped = (values - values.mean()) * signs
+        rates.append(np.mean([decide(each, groups) for each in swapped], axis=0))
+    print(
+        f"{len(rates)} pairs of systems on QMSum, {SWAPS:,} swaps by meeting: mean, lowest, highest"
+    )
+    for summary in (np.mean, np.min, np.max):
+        print(before_and_after(summary(rates, axis=0)))
+
+
+def print_looks(simulations: int) -> int:
+    """Print the probability of a false verdict in either of two looks; return how many are too high."""
+    rows, num_wrong = [], 0
+    for of_seeds, examples in itertools.product(SIMULATED_OF_SEEDS, EXAMPLES):
+        random, verdicts = np.random.default_rng(1), []
+        groups = np.arange(examples) // GROUP_SIZE
+        for _ in range(simulations):
+            (scores,) = draw(random, (1, examples, max(LOOKS)), SIMULATED_PART, of_seeds)
+            scores += math.sqrt(BETWEEN[1]) * random.normal(size=(examples, 1))[groups]
+            effects = [paired_effect(scores[:, :seeds], groups=groups) for seeds in LOOKS]
+            verdicts.append(any(effect.p_value() < LEVEL / 2 for effect in effects))
+        rate = float(np.mean(verdicts))
+        num_wrong += is_too_high(rate, simulations, LEVEL)
+        rows.append([of_seeds, examples, f"{rate:.1%}"])
+    print("False verdicts in either of two looks, after three and six seeds, each at 2.5 %")
+    print(tabulate(rows, ["seeds' variance", "examples", "wrong"], disable_numparse=True))
     return num_wrong
 
 

@@ -71,7 +71,11 @@ FIRST_FIGURES = {
 
 def make_runs(data: Path) -> None:
     """Import the outputs into `results` of the current folder."""
-    rows = ({**row, "document": NO_NOVEL} for row in read_rows(data / "references.jsonl.gz"))
+    # All have the same text in place of the novel, so groups are named
+    rows = (
+        {**row, "document": NO_NOVEL, "novel": row["id"]}
+        for row in read_rows(data / "references.jsonl.gz")
+    )
     texts = Path(NAME)
     texts.mkdir()
     write_rows(texts / "test.jsonl", rows)
@@ -85,7 +89,7 @@ def make_runs(data: Path) -> None:
             model=model,
             variant=variant,
             origin=origin,
-            dataset={"name": "jsonl", "path": NAME},
+            dataset={"name": "jsonl", "path": NAME, "columns": {"group": "novel"}},
             baselines=False,
             **settings,
         )
@@ -111,10 +115,10 @@ def order_by_length(block: LeaderboardBlock, scores: ScoresOfRuns) -> Estimate:
     The scores are drawn; the words are the means of all examples.
     """
     words = np.array([row.words for row in block.rows])
-    values = aligned_scores([row.first for row in block.rows], "rougeLsum", scores)
-    assert values is not None
-    means = resampled_means(values, MEAN_RESAMPLES, BOOTSTRAP_SEED)
-    correlations = spearman(words, np.vstack([values.mean(axis=0), means]))
+    aligned = aligned_scores([row.first for row in block.rows], "rougeLsum", scores)
+    assert aligned is not None
+    means = resampled_means(aligned.values, MEAN_RESAMPLES, BOOTSTRAP_SEED, aligned.groups)
+    correlations = spearman(words, np.vstack([aligned.values.mean(axis=0), means]))
     return Estimate(float(correlations[0]), *percentile_interval(correlations, None))
 
 

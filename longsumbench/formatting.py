@@ -116,6 +116,14 @@ def format_count(number: int, noun: str) -> str:
     return f"{number:,} {noun}{'s' * (number != 1)}"
 
 
+def format_examples(number: int, groups: int | None, noun: str = "example") -> str:
+    """Return "281 examples of 35 texts", or "281 examples" if each has its own text (also with `groups` None)."""
+    examples = format_count(number, noun)
+    return (
+        f"{examples} of {format_count(groups, 'text')}" if groups and groups < number else examples
+    )
+
+
 def print_text(*texts: object) -> None:
     """Print texts to stdout, each on its own lines."""
     for text in texts:

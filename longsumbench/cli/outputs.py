@@ -90,6 +90,7 @@ Compute the ROUGE of any system's outputs.
   longsumbench score RUN                        a finished run, by its folder or id, against its dataset's references
   longsumbench score decoded gold               folders with ID.txt; or NAME.dec and NAME.ref (or NAME.A.ref, …)
   longsumbench score out.jsonl test.jsonl --mode perl --no-stem --per-example scores.csv
+  longsumbench score out.jsonl questions.jsonl --groups meeting     intervals over meetings, each with all its questions
 
 A text is a string or a list of sentences. Lists are scored as they are. The suite splits strings at line breaks and
 into sentences, in predictions and references. The signature records this. Files may be compressed (.gz). All formats,
@@ -122,6 +123,9 @@ _SCORE_ARGUMENTS = (
     Argument("--per-example", "write one row per example: id, rouge1_p, ... 0-1", "FILE.csv"),
     Argument("--json", "print one object instead of the table"),
     Argument("--intersect", "skip ids that only one file has"),
+    Argument(
+        "--groups", "a field of the rows: examples with the same value share a source", "FIELD"
+    ),
     Argument(
         "--empty-references",
         "references without words: skip (default), or zero (score 0)",
@@ -161,7 +165,7 @@ def _execute_score(options: Namespace) -> None:
     table = output_file(options.per_example, "--per-example")
     references = Path(options.texts[1]).expanduser() if options.texts[1:] else None
     predictions = find_predictions(options.texts[0], open_results(options))
-    report = score_files(predictions, references, rouge, options.intersect)
+    report = score_files(predictions, references, rouge, options.intersect, options.groups)
     if table is not None:
         report.write_per_example(table)
     print_text(report.to_json() if options.json else report.render())

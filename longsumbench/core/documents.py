@@ -253,13 +253,15 @@ class Example:
         return " ".join(paragraphs)
 
     def source_group(self) -> str:
-        """Return the group, or a hash of all documents without planted sentences; of no documents, the id."""
-        if self.group is not None or not self.documents:
-            return self.group or self.id
+        """Return the group, or a hash of all documents without planted sentences; of documents without text, the id."""
+        if self.group:
+            return self.group
         planted: set[str] = set()
         for fact in self.planted:
             planted.update(each.sentence for each in (*fact.statements, *fact.corrected))
         text = "\n".join(sentence for sentence in self.sentences() if sentence not in planted)
+        if not text.strip():
+            return self.id
         return blake2b(text.encode("utf-8", "surrogatepass"), digest_size=8).hexdigest()
 
     def source_words(self) -> int:

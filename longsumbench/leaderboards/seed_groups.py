@@ -16,10 +16,10 @@ from numpy.typing import NDArray
 from longsumbench.leaderboards.comparability import ROUGE_HEADINGS, ranking_key
 from longsumbench.metrics import statistics
 from longsumbench.metrics.aggregate import (
+    GROUP,
     PERCENT,
     Estimate,
     ScoreTable,
-    read_groups,
     values_at,
 )
 from longsumbench.metrics.evaluate import score_column
@@ -269,10 +269,10 @@ def aligned_scores(
         tables.append(scores[run.run_id])
     values = np.stack([values_at(table, column, list(tables[0].index)) for table in tables], axis=1)
     applies = np.isfinite(values).all(axis=1)
-    # Runs on the same examples have the same groups
     groups = None
-    if (groups_of_first := read_groups(tables[0])) is not None:
-        groups = groups_of_first[applies]
+    # Runs on the same examples have the same groups, but those of earlier versions lack them
+    if grouped := [table for table in tables if GROUP in table]:
+        groups = values_at(grouped[0], GROUP, list(tables[0].index))[applies].astype(np.int64)
     return AlignedScores(values[applies], groups) if applies.any() else None
 
 

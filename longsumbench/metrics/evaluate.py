@@ -23,7 +23,7 @@ from longsumbench.core import (
 )
 from longsumbench.errors import DataError
 from longsumbench.files import digest
-from longsumbench.formatting import format_count
+from longsumbench.formatting import format_examples
 from longsumbench.metrics import aggregate as means
 from longsumbench.metrics.output_facts import OutputFacts, describe_outputs
 from longsumbench.metrics.rouge import Rouge
@@ -92,8 +92,7 @@ class Evaluation:
 
     def describe_examples(self) -> str:
         """Return "281 examples of 35 texts", or "281 examples"."""
-        examples = format_count(self.n, "example")
-        return f"{examples} of {format_count(self.groups, 'text')}" if self.groups else examples
+        return format_examples(self.n, self.groups)
 
 
 @dataclass(frozen=True)

@@ -28,6 +28,7 @@ from longsumbench.metrics.rank_statistics import (
     krippendorff_alpha,
     percentile_interval,
 )
+from longsumbench.metrics.statistics import number_groups
 from longsumbench.modeling.checkpoints import split_revision
 from longsumbench.sentences import SPLITTER_NAME, split_summary
 
@@ -47,11 +48,12 @@ class _JudgeAnswer(msgspec.Struct, frozen=True):
 
 
 class _Task(NamedTuple):
-    """What is judged: the sentences of a summary, with the references of its example."""
+    """What is judged: the sentences of a summary, with the references and the group of its example."""
 
     id: str
     reference: str
     sentences: tuple[str, ...]
+    group: str
 
 
 class Judge(core.Metric):
@@ -143,7 +145,7 @@ class Judge(core.Metric):
         return scores, sentence_scores
 
     def pooled(self) -> dict[str, tuple[float, float, float, int]]:
-        """Return Krippendorff's α of several judges' answers on key points, if two examples define it."""
+        """Return Krippendorff's α of several judges' answers on key points, if two sources define it."""
         rows = list(self._on_points.values())
         if len(self._judges) < 2 or not rows:
             return {}
@@ -151,10 +153,11 @@ class Judge(core.Metric):
         table = np.full((len(self._judges), len(rows), most), np.nan)
         for place, of_task in enumerate(rows):
             table[:, place, : len(of_task[0])] = of_task
-        counts = draw_counts(self.scoring.resamples, len(rows), BOOTSTRAP_SEED)
+        groups = number_groups([task.group for task in self._on_points])
+        counts = draw_counts(self.scoring.resamples, len(rows), BOOTSTRAP_SEED, groups)
         draws = krippendorff_alpha(table, counts)
-        # one example has no spread
-        low, high = percentile_interval(draws, len(rows))
+        # one source has no spread
+        low, high = percentile_interval(draws, len(np.unique(groups)))
         return {} if math.isnan(low) else {"judge_alpha": (float(draws[0]), low, high, len(rows))}
 
     def _mean_over_judges(
@@ -240,7 +243,8 @@ class Judge(core.Metric):
 
 def _task(prediction: str, example: Example) -> _Task:
     reference = "\n".join(" ".join(sentences) for sentences in example.references).strip()
-    return _Task(example.id, reference, tuple(split_summary(prediction)))
+    sentences = tuple(split_summary(prediction))
+    return _Task(example.id, reference, sentences, example.source_group())
 
 
 def _numbered(heading: str, texts: Sequence[str]) -> str:

@@ -8,13 +8,18 @@ from collections.abc import Sequence
 import numpy as np
 import scipy  # loads a part when it is used: scipy.stats takes half a second
 
-from longsumbench.metrics.statistics import Numbers
+from longsumbench.metrics.statistics import Groups, Numbers, number_groups
 
 
-def draw_counts(resamples: int, size: int, seed: int) -> Numbers:
-    """Return how often each item is drawn, [draws, items]; the first row has each item once."""
-    drawn = np.random.default_rng(seed).multinomial(size, np.full(size, 1 / size), resamples)
-    return np.vstack([np.ones(size), drawn])
+def draw_counts(resamples: int, size: int, seed: int, groups: Groups | None = None) -> Numbers:
+    """Return how often each item is drawn, [draws, items]; the first row has each item once.
+
+    Of `groups`, the number of each item's group, as many are drawn as there are, each with all its items.
+    """
+    numbers = np.arange(size) if groups is None else number_groups(groups)
+    count = numbers.max() + 1
+    drawn = np.random.default_rng(seed).multinomial(count, np.full(count, 1 / count), resamples)
+    return np.vstack([np.ones(size), drawn.take(numbers, axis=1)])
 
 
 def percentile_interval(draws: Numbers, size: int | None) -> tuple[float, float]:

@@ -93,11 +93,20 @@ def count_groups(values: Numbers, groups: Groups | None) -> int:
     return len(values) if groups is None else len(np.unique(groups))
 
 
+def number_groups(groups: Sequence[str] | Groups) -> Groups:
+    """Number the groups of some examples from 0, in the order of their first examples."""
+    _, first, numbers = np.unique(groups, return_index=True, return_inverse=True)
+    return np.argsort(np.argsort(first))[numbers]
+
+
 def sum_groups(values: Numbers, groups: Groups | None) -> Numbers:
-    """Add up the values of each group, [examples, …] → [groups, …]; without groups, return the values."""
-    if groups is None:
+    """Add up the values of each group, [examples, …] → [groups, …]; without groups, return the values.
+
+    The groups are in the order of their first examples, so their numbers do not decide what is drawn.
+    """
+    if groups is None or count_groups(values, groups) == len(values):
         return values
-    numbers = np.unique(groups, return_inverse=True)[1]
+    numbers = number_groups(groups)
     sums = np.zeros((numbers.max() + 1, *values.shape[1:]))
     np.add.at(sums, numbers, values)
     return sums
@@ -176,35 +185,32 @@ def ratio_over_examples(
     """Return Σ parts / Σ wholes, both one per example, with its standard error over other examples (linearized).
 
     Of groups, the error is CR2 (Bell and McCaffrey 2002), and the degrees of freedom are those of Satterthwaite for
-    examples that are independent. With one example a group and equal wholes, both are those without groups.
+    examples that are independent. With one example a group, both are those without groups.
     """
     ratio = float(parts.sum() / wholes.sum())
     if count_groups(parts, groups) < 2:
         return MeanOverSeeds(ratio, math.nan, math.nan)
     noises, sizes = sum_groups(parts - ratio * wholes, groups), sum_groups(wholes, groups)
-    examples, total = len(noises), sizes.sum()
-    if groups is None:
-        squares, degrees = (noises**2).sum() * examples / (examples - 1), float(examples - 1)
+    cases, total = len(noises), sizes.sum()
+    if cases == len(parts):
+        squares, degrees = (noises**2).sum() * cases / (cases - 1), float(cases - 1)
     else:
         squares = (noises**2 / (1 - sizes / total)).sum()
-        degrees = _satterthwaite_degrees(sizes)
+        degrees = _satterthwaite_degrees(sizes / total)
     error = float(np.sqrt(squares) / total)
     if error <= _SUM_ERROR * abs(ratio):
         error = 0.0
     return MeanOverSeeds(ratio, error, degrees)
 
 
-def _satterthwaite_degrees(sizes: Numbers) -> float:
-    """Return the degrees of freedom of the CR2 variance of a mean over groups with these numbers of examples.
+def _satterthwaite_degrees(shares: Numbers) -> float:
+    """Return the degrees of freedom of the CR2 variance of a mean over groups with these shares of the examples.
 
-    The covariance of the residuals of two groups' means is 1/n if they are the same group, minus 1/N.
+    The residuals of the means of two groups have the covariance -1/N; a group of n has the variance 1/n - 1/N. With the
+    weights of CR2, the expected variance is 1/N, and this is the sum that remains of its square.
     """
-    total = sizes.sum()
-    weights = (sizes / total) ** 2 / (1 - sizes / total)
-    variances = 1 / sizes - 1 / total
-    trace = (weights * variances).sum()
-    of_squares = (weights**2 * (variances**2 - 1 / total**2)).sum() + (weights.sum() / total) ** 2
-    return float(trace**2 / of_squares)
+    weights = shares**2 / (1 - shares)
+    return float(1 / ((shares**2 - weights**2).sum() + weights.sum() ** 2))
 
 
 # Begin to read here for tests; intervals of means are above.

@@ -18,7 +18,7 @@ from longsumbench.arguments import public_function
 from longsumbench.core import Scoring, build_settings
 from longsumbench.errors import UsageError
 from longsumbench.files import format_csv
-from longsumbench.formatting import format_count, format_interval
+from longsumbench.formatting import format_count, format_examples, format_interval
 from longsumbench.leaderboards.comparability import ROUGE_HEADINGS
 from longsumbench.leaderboards.significance import LEVEL
 from longsumbench.metrics.aggregate import BOOTSTRAP_SEED, Estimate
@@ -31,7 +31,14 @@ from longsumbench.metrics.rank_statistics import (
     rank_agreement,
     tau_b,
 )
-from longsumbench.metrics.statistics import Numbers, approximate_randomization, holm
+from longsumbench.metrics.statistics import (
+    Groups,
+    Numbers,
+    approximate_randomization,
+    holm,
+    number_groups,
+    sum_groups,
+)
 from longsumbench.outputs.judgements import (
     CONTROLS,
     JudgedOutputs,
@@ -51,14 +58,15 @@ ANNOTATORS = "annotators"  # the row of people's own agreement
 _STATISTIC_NAMES = {"f": "", "p": " precision", "r": " recall"}
 _MARK = "†"
 _STATISTICS = ("tau", "tau_both", "spearman", "accuracy", "close", "partial", "alpha")
-_COLUMNS = ["aspect", "level", "measure", "kind", "documents", "systems"]
+_COLUMNS = ["aspect", "level", "measure", "kind", "documents", "groups", "systems"]
 for _statistic in _STATISTICS:
     _COLUMNS += [_statistic, f"{_statistic}_lo", f"{_statistic}_hi"]
 _COLUMNS += ["best", "p", "p_holm", "note"]
 _LEGEND = (
-    "τ: Kendall's τ-b within documents; 95 %: its interval over documents. Given length: partial τ. Systems: τ-b of "
-    "their means, with its interval over documents and systems. Pairs: share of pairs in people's order. Close: τ-b "
-    f"of the half of the pairs that a measure sets least apart. {_MARK} fewer than {_FEWEST_SYSTEMS} systems a document."
+    "τ: Kendall's τ-b within documents; 95 %: its interval over documents; those of one text are drawn together. Given "
+    "length: partial τ. Systems: τ-b of their means, with its interval over documents and systems. Pairs: share of pairs "
+    "in people's order. Close: τ-b of the half of the pairs that a measure sets least apart. "
+    f"{_MARK} fewer than {_FEWEST_SYSTEMS} systems a document."
 )
 
 
@@ -107,7 +115,7 @@ class Agreement:
         if best.empty:
             return f"{aspect}: τ is undefined for every metric."
         name, row = measure_heading(str(best.index[0])), best.iloc[0]
-        tau, documents = row["tau"], int(row["documents"])
+        tau, documents = row["tau"], int(row["groups"])
         if documents < _FEWEST_DOCUMENTS:
             return f"{aspect}: too few documents ({documents}) to say which metric follows it."
         if _is_clear(row, "tau"):
@@ -129,7 +137,8 @@ class Agreement:
         ceiling = "one annotator: no ceiling"
         if ANNOTATORS in rows.index:
             ceiling = f"Krippendorff's α {rows['alpha'][ANNOTATORS]:.2f}"
-        counts = f"τ of {format_count(documents, 'document')}, {format_count(systems, 'system')}"
+        of_documents = format_examples(documents, int(rows["groups"].max()), "document")
+        counts = f"τ of {of_documents}, {format_count(systems, 'system')}"
         is_clear = any(_is_clear(best, "tau") for _, best in rows[rows["best"]].iterrows())
         cells = []
         for (name, row), (_, means) in zip(rows.iterrows(), of_systems.iterrows(), strict=True):
@@ -174,8 +183,8 @@ def measure_heading(name: str) -> str:
 
 
 def _is_clear(row: "pd.Series[Any]", statistic: str) -> bool:
-    """Return True if there are enough documents, and the interval is on the side of τ."""
-    if row["documents"] < _FEWEST_DOCUMENTS:
+    """Return True if there are enough documents with texts of their own, and the interval is on the side of τ."""
+    if row["groups"] < _FEWEST_DOCUMENTS:
         return False
     return bool(row[f"{statistic}_lo"] > 0 if row["tau"] > 0 else row[f"{statistic}_hi"] < 0)
 
@@ -241,19 +250,26 @@ def measure_agreement(judged: JudgedOutputs, measures: Measures, resamples: int)
         measures: the scores of the outputs.
         resamples: of each bootstrap.
     """
+    groups = number_groups([example.source_group() for example in judged.examples.values()])
     tables = []
     for aspect, judgements in zip(judged.aspects, judged.judgements, strict=True):
-        table = _measure_aspect(judgements, measures, resamples)
+        table = _measure_aspect(judgements, measures, groups, resamples)
         tables.append(table.assign(aspect=aspect))
     return pd.concat(tables, ignore_index=True).reindex(columns=_COLUMNS)
 
 
-def _measure_aspect(judgements: Numbers, measures: Measures, resamples: int) -> pd.DataFrame:
-    """Return the rows of an aspect with the judgements [annotators, documents, systems], and tests."""
+def _measure_aspect(
+    judgements: Numbers, measures: Measures, groups: Groups, resamples: int
+) -> pd.DataFrame:
+    """Return the rows of an aspect with the judgements [annotators, documents, systems], and tests.
+
+    `groups` are the numbers of the documents' texts.
+    """
     # sums in another order differ in the last digit: equal means have to be ties
     people, length = np.round(average_first_axis(judgements), 12), measures.scores["words"]
-    counts = draw_counts(resamples, people.shape[0], BOOTSTRAP_SEED)
-    num_documents, num_systems = (int(np.isfinite(people).any(axis=axis).sum()) for axis in (1, 0))
+    counts = draw_counts(resamples, people.shape[0], BOOTSTRAP_SEED, groups)
+    num_judged = len(np.unique(groups[np.isfinite(people).any(axis=1)]))
+    num_systems = int(np.isfinite(people).any(axis=0).sum())
     system_counts: Numbers | None = draw_counts(resamples, people.shape[1], BOOTSTRAP_SEED + 1)
     refusal = ""
     if num_systems < _FEWEST_SYSTEMS:
@@ -272,13 +288,14 @@ def _measure_aspect(judgements: Numbers, measures: Measures, resamples: int) -> 
         levels = _average_levels(pairs, length, counts, system_counts)
         if name == ANNOTATORS:
             levels["within"]["alpha"] = krippendorff_alpha(judgements, counts)
-        documents = int(np.isfinite([tau_b(*pair) for pair in pairs]).any(axis=0).sum())
+        defined_groups = groups[np.isfinite([tau_b(*pair) for pair in pairs]).any(axis=0)]
+        num_groups = len(np.unique(defined_groups))
         for level, statistics in levels.items():
             row: dict[str, Any] = {"measure": name, "kind": kinds[name], "level": level}
-            row |= {"documents": documents, "systems": num_systems}
+            row |= {"documents": len(defined_groups), "groups": num_groups, "systems": num_systems}
             row["note"] = refusal if level == "system" else ""
             for statistic, draws in statistics.items():
-                size = documents if level == "within" else num_documents
+                size = num_groups if level == "within" else num_judged
                 low, high = percentile_interval(draws, None if statistic == "tau_both" else size)
                 row |= {statistic: draws[0], f"{statistic}_lo": low, f"{statistic}_hi": high}
             if statistics and np.isnan(statistics["tau"][0]):
@@ -287,7 +304,7 @@ def _measure_aspect(judgements: Numbers, measures: Measures, resamples: int) -> 
                 row["note"] = f"τ is undefined: the {what} are constant."
             rows.append(row)
     taus = {name: tau_b(measures.scores[name], people) for name in measures.shown}
-    return _test_against_best(pd.DataFrame(rows), taus)
+    return _test_against_best(pd.DataFrame(rows), taus, groups)
 
 
 def _average_levels(
@@ -313,7 +330,9 @@ def _average_levels(
     return means
 
 
-def _test_against_best(table: pd.DataFrame, taus: Mapping[str, Numbers]) -> pd.DataFrame:
+def _test_against_best(
+    table: pd.DataFrame, taus: Mapping[str, Numbers], groups: Groups
+) -> pd.DataFrame:
     """Test the τ within documents of each shown measure against that of the metric of largest |τ|.
 
     This metric must apply to half as many documents as any other.
@@ -327,7 +346,8 @@ def _test_against_best(table: pd.DataFrame, taus: Mapping[str, Numbers]) -> pd.D
         best = metrics["tau"].abs().idxmax()
         others = rows.drop(best)
         gaps = [taus[name] - taus[rows["measure"][best]] for name in others["measure"]]
-        p_values = approximate_randomization(np.nan_to_num(np.stack(gaps, axis=1)))
+        sums = sum_groups(np.nan_to_num(np.stack(gaps, axis=1)), groups)
+        p_values = approximate_randomization(sums)
         table.loc[best, "best"] = True
         table.loc[others.index, "p"] = p_values
         table.loc[others.index, "p_holm"] = holm(p_values)

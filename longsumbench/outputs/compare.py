@@ -20,7 +20,7 @@ from numpy.typing import NDArray
 from longsumbench.arguments import public_function
 from longsumbench.core import registry
 from longsumbench.errors import DataError, UnknownName, UsageError
-from longsumbench.formatting import format_count, format_interval, format_p
+from longsumbench.formatting import format_count, format_examples, format_interval, format_p
 from longsumbench.leaderboards.comparability import (
     ROUGE_HEADINGS,
     describe_unlike_conditions,
@@ -41,7 +41,7 @@ from longsumbench.leaderboards.significance import (
     correct_differences,
     read_run_scores,
 )
-from longsumbench.metrics.aggregate import ScoreTable, values_at
+from longsumbench.metrics.aggregate import GROUP, ScoreTable, values_at
 from longsumbench.metrics.evaluate import DEFAULT_RANKING_SCORE, score_column
 from longsumbench.runs.predictions import read_summaries
 from longsumbench.runs.record import SHORT_ID, RunRecord
@@ -165,9 +165,17 @@ class Comparison:
         """Whether all examples that any run scored are compared."""
         return all(len(run.scores) == len(self.ids) for run in self.runs)
 
+    @property
+    def groups(self) -> int | None:
+        """Number of texts that the examples are about; None if each example has its own."""
+        for run in self.runs:
+            if GROUP in run.scores:
+                return len(np.unique(values_at(run.scores, GROUP, self.ids)))
+        return None
+
     def about(self) -> list[str]:
         """Return lines about the examples, training, oracles and outputs."""
-        split, count = self.runs[0].record.key.split, format_count(len(self.ids), "example")
+        split, count = self.runs[0].record.key.split, format_examples(len(self.ids), self.groups)
         lines = [f"{split} split, {count}."]
         if not self.all_examples:
             scored = ", ".join(f"{run.label} {len(run.scores):,}" for run in self.runs)
@@ -194,12 +202,12 @@ class Comparison:
         # The correction counts all rows of all pairs
         tests = sum(len(pair.rows) for pair in self.pairs)
         columns = (
-            "Difference: run minus baseline. p: paired t test over examples; p (Holm): corrected (Holm) for the "
-            f"{format_count(tests, 'test')} of this table, which --measures chooses. Interval: at the level of its "
-            "corrected test, so it contains 0 unless the difference is significant. The level depends on what is corrected "
-            "together: other runs, --all-pairs and the leaderboard have other levels. Detectable: the smallest difference "
-            f"that such a test finds with 80 % power; {_NO_LIMIT}: too few examples differ. Higher, lower, equal: number of "
-            "examples with such a score. "
+            "Difference: run minus baseline. p: paired t test over examples, those of one text together; p (Holm): corrected "
+            f"(Holm) for the {format_count(tests, 'test')} of this table, which --measures chooses. Interval: at the level "
+            "of its corrected test, so it contains 0 unless the difference is significant. The level depends on what is "
+            "corrected together: other runs, --all-pairs and the leaderboard have other levels. Detectable: the smallest "
+            f"difference that such a test finds with 80 % power; {_NO_LIMIT}: too few examples differ. Higher, lower, equal: "
+            "number of examples with such a score. "
             "ROUGE (F1) and other shares are 0–100."
         )
         # The signature counts the compared examples, not those of the first run

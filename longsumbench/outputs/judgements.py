@@ -335,7 +335,8 @@ def _example_in(row: Row, path: Path) -> Example:
         raise DataError(f"{problem} (document {row['id']!r})", path) from problem
     targets = tuple(filter(None, map(split_summary, references)))
     documents = tuple(text_document(text) for text in texts if text.strip())
-    return Example(id_in(row, "id"), None, None, documents, targets)
+    group = None if row.get("group") is None else id_in(row, "group")
+    return Example(id_in(row, "id"), None, None, documents, targets, group=group)
 
 
 def _read_text_list(row: Row, field: str) -> list[str]:

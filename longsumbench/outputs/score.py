@@ -1,6 +1,8 @@
 """`longsumbench score`: scores the outputs of any system.
 
 files --read_pairs--> pairs --split_sides--> two TextTables --evaluate--> a row per example, means --> Report
+
+Examples that share a source are one group (`Example.source_group`). Texts do not show it, so users name groups.
 """
 
 import json
@@ -13,7 +15,7 @@ from itertools import islice
 from pathlib import Path
 from typing import Any
 
-from longsumbench.arguments import public_function
+from longsumbench.arguments import as_texts, public_function
 from longsumbench.core import (
     Document,
     Example,
@@ -24,16 +26,30 @@ from longsumbench.core import (
     collect_bounds,
 )
 from longsumbench.core.terminal_text import remove_control_codes
+from longsumbench.corpora.loading.fields import id_in
+from longsumbench.corpora.loading.row_files import (
+    FOLDER,
+    LINES,
+    detect_format,
+    file_rows,
+    parse_rows,
+)
 from longsumbench.corpora.loading.text_damage import (
     CutTexts,
     describe_end,
     describe_marks,
     marks_in,
 )
-from longsumbench.errors import UsageError
-from longsumbench.formatting import format_count
+from longsumbench.errors import DataError, UsageError
+from longsumbench.formatting import format_count, format_examples
 from longsumbench.leaderboards.comparability import ROUGE_HEADINGS
-from longsumbench.metrics.aggregate import MEAN_RESAMPLES, MeasureMean, RougeMeans, write_scores
+from longsumbench.metrics.aggregate import (
+    GROUP,
+    MEAN_RESAMPLES,
+    MeasureMean,
+    RougeMeans,
+    write_scores,
+)
 from longsumbench.metrics.evaluate import RawText, agreement_clause, default_metrics, evaluate
 from longsumbench.metrics.output_facts import OutputFacts, output_warnings
 from longsumbench.metrics.rouge import Rouge
@@ -72,6 +88,7 @@ class Report:
         left_out: "empty_references", "only_predicted" and "only_referenced" → ids that are in no mean.
         outputs: statistics of the predictions, from `describe_outputs`.
         measures: means of the default metrics, for a run whose sources are known.
+        groups: number of sources; None if each example has its own.
     """
 
     scores: Mapping[str, RougeMeans]
@@ -82,6 +99,7 @@ class Report:
     left_out: Mapping[str, tuple[str, ...]]
     outputs: OutputFacts
     measures: Mapping[str, MeasureMean] = field(default_factory=dict)
+    groups: int | None = None
 
     @property
     def f1(self) -> dict[str, float]:
@@ -90,7 +108,7 @@ class Report:
 
     def render(self) -> str:
         """Return the table for the terminal, with counts and the signature."""
-        counts = [format_count(len(self.scored.per_example), "example")]
+        counts = [format_examples(len(self.scored.per_example), self.groups)]
         for why, ids in self.left_out.items():
             if ids:
                 counts.append(f"{len(ids):,} left out ({why.replace('_', ' ')})")
@@ -113,6 +131,8 @@ class Report:
         """Return everything except per-example scores as a JSON object on one line."""
         values: dict[str, Any] = {kind: asdict(score) for kind, score in self.scores.items()}
         values["n"] = len(self.scored.per_example)
+        if self.groups:
+            values["groups"] = self.groups
         if self.measures:
             values["measures"] = {name: asdict(mean) for name, mean in self.measures.items()}
         values |= {
@@ -159,6 +179,7 @@ def score(
     resampling: str = "percentile",
     empty_references: str = "skip",
     sentences: str = "suite",
+    groups: Sequence[str | int] | Mapping[str, str | int] | None = None,
 ) -> Report:
     """Compute the ROUGE of any texts, as `longsumbench score` does for files.
 
@@ -178,13 +199,16 @@ def score(
         empty_references: "skip" leaves out an example whose references hold no word, "zero" scores it 0.
         sentences: how texts are split for R-Lsum: "suite" (running text; lists are kept), "given" (lists and lines are
             kept), "newline" (at line breaks, as rouge_score) or "nltk" (Punkt).
+        groups: for each example, what it shares with others, such as the meeting of a question: a list or a dictionary
+            as `predictions`. Intervals are drawn over groups. None: each example is independent.
 
     Returns:
         The scores, 0-100, with intervals, the scores of each example and the signature.
 
     Raises:
         UsageError: an option is invalid.
-        DataError: the two sides differ in length or ids, or an item is neither text nor a list of texts.
+        DataError: the two sides differ in length or ids, an item is neither text nor a list of texts, or an example has
+            no group.
         EnvironmentProblem: WordNet's lists or nltk's data are missing.
     """
     rouge = build_rouge(
@@ -197,24 +221,64 @@ def score(
         empty_references=empty_references,
         sentences=sentences,
     )
-    return _score_pairs(pair_texts(predictions, references), rouge)
+    paired = pair_texts(predictions, references)
+    return _score_pairs(paired, rouge, {} if groups is None else _check_groups(groups, paired))
 
 
 def score_files(
-    predictions: Path, references: Path | None, rouge: Rouge, intersect: bool = False
+    predictions: Path,
+    references: Path | None,
+    rouge: Rouge,
+    intersect: bool = False,
+    group_field: str | None = None,
 ) -> Report:
     """Score files of any system; print warnings about the texts on stderr before scoring.
 
-    `read_pairs` explains the files and `intersect`; `rouge` is from `build_rouge`.
+    `read_pairs` explains the files and `intersect`; `rouge` is from `build_rouge`. `group_field` is a field of the rows
+    of the references, or else of the predictions. A run has the groups of its sources.
 
     Raises:
         SuiteError: a file, an option or the environment is invalid.
     """
-    return _score_pairs(read_pairs(predictions, references, intersect), rouge)
+    paired = read_pairs(predictions, references, intersect)
+    groups = {}
+    if paired.examples is not None:
+        if group_field:
+            raise UsageError("a run has the groups of its sources: leave out --groups")
+        groups = {example.id: example.source_group() for example in paired.examples}
+    elif group_field:
+        groups = _read_groups([references or predictions, predictions], group_field)
+    return _score_pairs(paired, rouge, groups)
 
 
-def _score_pairs(paired: PairedTexts, rouge: Rouge) -> Report:
-    """Score texts; what seems wrong with them is reported on stderr, before they are scored."""
+def _check_groups(groups: Any, paired: PairedTexts) -> dict[str, str]:
+    """Return id → group, of a dictionary by id, or of a list for texts without ids, which are numbered from 1."""
+    given = as_texts(groups, "groups")
+    named = dict(given if isinstance(given, Mapping) else enumerate(given, start=1))
+    values = {str(name): value for name, value in named.items()}
+    ids = {pair.id for pair in paired.pairs}
+    if values.keys() != ids or not all(isinstance(value, str | int) for value in values.values()):
+        examples = format_count(len(ids), "example")
+        raise DataError(
+            f"groups: give a text or a number for each of {examples}, in a list or by id"
+        )
+    return values
+
+
+def _read_groups(paths: Sequence[Path], field: str) -> dict[str, str]:
+    """Return id → value of a field, from the first of these files that has it."""
+    for path in paths:
+        if detect_format(path) not in (LINES, FOLDER) and field in next(file_rows(path)).load():
+            rows = parse_rows(path, ["id"], lambda row: (id_in(row, "id"), id_in(row, field)))
+            return dict(entry for _, entry in rows)
+    raise UsageError(f"--groups {field}: the first row of {paths[0]} has no such field")
+
+
+def _score_pairs(paired: PairedTexts, rouge: Rouge, groups: Mapping[str, str]) -> Report:
+    """Score texts; what seems wrong with them is reported on stderr, before they are scored.
+
+    `groups` are by id; an id without one is a group of its own.
+    """
     # Sentences are split here, not in ROUGE: warnings and signature tell how
     rule = rouge.scoring.sentences
     predictions, references = split_sides(paired.pairs, rule)
@@ -230,7 +294,8 @@ def _score_pairs(paired: PairedTexts, rouge: Rouge) -> Report:
     examples = []
     for pair in paired.pairs:
         texts = tuple(islice(targets, len(pair.references)))
-        examples.append(Example(pair.id, None, None, (_UNREAD,), texts, group=pair.id))
+        group = groups.get(pair.id, "")
+        examples.append(Example(pair.id, None, None, (_UNREAD,), texts, group=str(group)))
     scored = evaluate([predictions.split], examples, [rouge], rouge.scoring)
     evaluation = scored.evaluation
     assert evaluation.outputs is not None  # unknown only in records of other versions
@@ -248,7 +313,7 @@ def _score_pairs(paired: PairedTexts, rouge: Rouge) -> Report:
         predicted = [[by_id[name] for name in selected.ids]]
         metrics = default_metrics(rouge.scoring)
         measured = evaluate(predicted, selected, (), rouge.scoring, metrics)
-        table = table.join(measured.per_example)
+        table = table.drop(columns=GROUP, errors="ignore").join(measured.per_example)
         measures = dict(measured.evaluation.measures)
     return Report(
         evaluation.scores,
@@ -263,6 +328,7 @@ def _score_pairs(paired: PairedTexts, rouge: Rouge) -> Report:
         },
         outputs=evaluation.outputs,
         measures=measures,
+        groups=evaluation.groups,
     )
 
 

@@ -1,5 +1,7 @@
 """Agreement of metrics with people: statistics by hand and by scipy, intervals by simulation, settled cases."""
 
+import json
+from collections.abc import Sequence
 from io import StringIO
 from pathlib import Path
 from typing import Any
@@ -15,6 +17,7 @@ from support.paths import SHARED
 from support.requirements import SHARED_FOLDER
 
 import longsumbench
+from longsumbench.core import Example
 from longsumbench.errors import UsageError
 from longsumbench.metrics.rank_statistics import (
     calibrated_accuracy,
@@ -159,9 +162,14 @@ def judged_measures(
 
 
 class Judged:
-    """What `measure_agreement` reads of judged outputs."""
+    """What `measure_agreement` reads of judged outputs; documents have texts of their own, without a text in `sources`."""
 
-    def __init__(self, judgements: np.ndarray) -> None:
+    def __init__(self, judgements: np.ndarray, sources: Sequence[str | None] = ()) -> None:
+        groups = sources or [None] * judgements.shape[2]
+        self.examples = {
+            str(number): Example(str(number), None, None, (), (), group=group)
+            for number, group in enumerate(groups)
+        }
         self.aspects, self.judgements = (
             [f"aspect {number}" for number in range(len(judgements))],
             judgements,
@@ -252,7 +260,7 @@ def folder(tmp_path: Path) -> Path:
     for document in range(8):
         text = " ".join(words[document % 3 :])
         rows["documents"].append(
-            {"id": document, "references": [text], "document": f"{text} and more"}
+            {"id": document, "references": [text], "document": f"{text} and more {document}"}
         )
         for system in range(6):
             key = {"id": document, "system": f"system {system}"}
@@ -290,6 +298,35 @@ def test_the_command(folder: Path, run_command: Command, monkeypatch: pytest.Mon
     assert printed.startswith(result.render())
     with pytest.raises(UsageError, match=r"write score\.NAME=VALUE"):
         longsumbench.agreement(folder, ["dataset.path=x"])
+
+
+def test_documents_of_one_text_are_one_case(folder: Path) -> None:
+    """Eight questions about four stories: by their text or by `group`, they are drawn and swapped as four."""
+    rows = [json.loads(line) for line in (folder / "documents.jsonl").read_text().splitlines()]
+    tables = [longsumbench.agreement(folder, resamples=200).table.set_index("measure")]
+    for field, value in (("group", 1), ("document", "story 1")):
+        changed = [{**row, field: value} if row["id"] % 3 else row for row in rows]
+        write_rows(folder / "documents.jsonl", changed)
+        result = longsumbench.agreement(folder, resamples=200)
+        assert "8 documents of 4 texts" in result.render()
+        assert "too few documents (4)" in result.interpretation("coverage")
+        tables.append(result.table.set_index("measure"))
+    alone, named, by_text = (table.loc["rouge1_f"] for table in tables)
+    pd.testing.assert_frame_equal(named, by_text)
+    assert named["tau"].equals(alone["tau"])
+    assert (alone["groups"] == 8).any()
+
+
+def test_drawn_groups_keep_their_items_together() -> None:
+    """Items of a group are drawn as often as each other; single items are drawn as without groups."""
+    groups = np.array([7, 7, 3, 9, 3, 7])
+    counts = draw_counts(50, 6, 1, groups)
+    assert (counts[:, 0] == counts[:, 1]).all()
+    assert (counts[:, 2] == counts[:, 4]).all()
+    assert (counts[:, [0, 2, 3]].sum(axis=1) == 3).all()
+    assert np.array_equal(
+        draw_counts(50, 6, 1), draw_counts(50, 6, 1, np.array([5, 3, 8, 0, 2, 1]))
+    )
 
 
 @needs_judged

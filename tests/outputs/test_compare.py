@@ -14,7 +14,7 @@ from support.run_records import TRAINED, changed, measured, record, scores, writ
 from longsumbench.core import Summary
 from longsumbench.leaderboards.significance import Outcome, build_blocks, read_all_scores
 from longsumbench.metrics.output_facts import OutputFacts
-from longsumbench.metrics.statistics import holm
+from longsumbench.metrics.statistics import holm, paired_effect
 from longsumbench.outputs.compare import Comparison, compare
 from longsumbench.runs.record import RunRecord
 from longsumbench.runs.results import Results
@@ -68,6 +68,21 @@ def test_two_runs_by_hand(finished: Callable[..., Path], tmp_path: Path) -> None
         assert (row.baseline_mean, row.mean, row.difference) == pytest.approx((25, 40, 15))
         assert np.isnan([row.low, row.high]).all()
     assert [row.measure for row in pair.rows] == DEFAULT
+
+
+def test_questions_about_one_text_are_one_case(
+    finished: Callable[..., Path], tmp_path: Path
+) -> None:
+    """Twelve questions about six meetings are tested as `paired_effect` does with groups, also if one run lacks them."""
+    gaps = np.repeat([0.3, 0.1, 0.25, 0.2, 0.15, 0.28], 2) + np.tile([0.01, -0.01], 6)
+    groups = np.arange(12) // 2
+    finished("lead", dict.fromkeys("lkjihgfedcba", 0.2))
+    finished("trunc", dict(zip("lkjihgfedcba", 0.2 + gaps, strict=True)), {"group": groups})
+    comparison = compared(tmp_path, "lead", "trunc", measures=["rouge1"])
+    (row,) = comparison.pairs[0].rows
+    effect = paired_effect(100 * gaps[:, None], groups=groups)
+    assert (row.difference, row.p) == pytest.approx((effect.mean, effect.p_value()))
+    assert comparison.about()[0] == "test split, 12 examples of 6 texts."
 
 
 def test_what_is_said_above_the_tables(finished: Callable[..., Path], tmp_path: Path) -> None:

@@ -2,9 +2,11 @@
 
 import csv
 import json
+import math
 import subprocess
 import sys
 from collections.abc import Callable
+from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
@@ -228,16 +230,24 @@ def test_an_empty_reference_is_left_out_or_scores_zero(
 
 def test_a_run_is_scored_against_its_references(tmp_path: Path, typed: Typed) -> None:
     """`score RUN` gives the run's own scores, by its folder or the beginning of its id; without its texts, nothing."""
-    results = tmp_path / "results"
-    words = ["dataset=jsonl", f"dataset.path={write_jsonl(tmp_path / 'toy')}", "baselines=false"]
+    results, toy = tmp_path / "results", write_jsonl(tmp_path / "toy")
+    # three texts, of two with two questions
+    rows = [json.loads(line) for line in (toy / "test.jsonl").read_text().splitlines()]
+    write_rows(
+        toy / "test.jsonl",
+        ({**row, "document": rows[n // 2]["document"]} for n, row in enumerate(rows)),
+    )
+    words = ["dataset=jsonl", f"dataset.path={toy}", "baselines=false"]
     assert typed("run", "model=lead", *words, f"results_dir={results}", "decode.limit=5")[0] == 0
     (path,) = results.glob("runs/*/*/*/record.json")
     run, place = RunRecord.read(path.parent), ["--results-dir", results]
     for name in (path.parent, run.run_id[:4]):
         values = json.loads(typed("score", name, "--json", *place)[1])
-        assert values["n"] == 5
+        assert (values["n"], values["groups"]) == (5, 3)
         for kind, score in run.evaluation.scores.items():
-            assert values[kind]["f"] == score.f
+            assert values[kind] == asdict(score)
+    code, _, err = typed("score", path.parent, "--groups", "id")
+    assert (code, "a run has the groups of its sources" in err) == (2, True)
     (path.parent / "work" / "corpus").unlink()
     code, _, err = typed("score", path.parent)
     problem = "texts are not on this machine: name REFERENCES, or read them by longsumbench run"
@@ -293,6 +303,61 @@ def test_what_cannot_be_paired_is_one_line(predictions: Any, references: Any, wo
         longsumbench.score(predictions, references)
     assert words in str(error.value)
     assert "\n" not in str(error.value)
+
+
+MEETINGS = ["m", 7, "m"]
+
+
+@pytest.mark.parametrize("labels", [None, ["a", "b", "c"]])
+def test_named_groups_are_drawn_together(labels: list[str] | None) -> None:
+    """Two questions about one meeting are one case: means stay, the interval is over two meetings."""
+    predictions, texts, groups = (
+        each if labels is None else pd.Series(each, labels)
+        for each in (["the cat sat", "stocks", "a dog"], [TEXTS[0], *TEXTS[:0:-1]], MEETINGS)
+    )
+    alone = longsumbench.score(predictions, texts, resamples=500)
+    report = longsumbench.score(predictions, texts, resamples=500, groups=groups)
+    assert report.f1 == alone.f1
+    assert report.render().startswith("3 examples of 2 texts;")
+    assert json.loads(report.to_json())["groups"] == 2
+    assert "groups" not in json.loads(alone.to_json())
+    assert report.scored.per_example["group"].tolist() == [0, 1, 0]
+    # the second meeting, drawn twice, scores lowest
+    lowest = 100 * report.scored.per_example["rouge1_f"].iloc[1]
+    interval = report.scores["rouge1"].f_lo, report.scores["rouge1"].f_hi
+    assert interval == pytest.approx((lowest, 100))
+
+
+@pytest.mark.parametrize(
+    "groups", [MEETINGS[1:], ["m", "m", math.nan], {"1": "m", "2": "m"}, "mmm"]
+)
+def test_bad_groups_are_one_line(groups: Any) -> None:
+    """Too few groups, none for an example, and values that are no name are errors."""
+    with pytest.raises(SuiteError, match=r"^groups.*list"):
+        longsumbench.score(TEXTS, TEXTS, groups=groups)
+
+
+@pytest.mark.parametrize("place", [0, 1])
+def test_the_field_of_groups(
+    files: tuple[Path, Path], scored: Scored, tmp_path: Path, place: int
+) -> None:
+    """`--groups` takes a field of either file; a field that neither has, or that is no name, is an error."""
+    rows = [json.loads(line) for line in files[place].read_text().splitlines()]
+    write_rows(files[place], [{**row, "talk": 3 if row["id"] == "b" else "x"} for row in rows])
+    table = tmp_path / "scores.csv"
+    code, out, _ = scored(*files, "--groups", "talk", "--per-example", table)
+    assert (code, out.startswith("3 examples of 2 texts;")) == (0, True)
+    assert read_scores(table)["group"].tolist() == [0, 1, 0]
+    for field, status, problem in (
+        ("nosuch", 2, "has no such field"),
+        ("references", 3, "the field 'references'"),
+    ):
+        code, _, err = scored(*files, "--groups", field)
+        assert (code, problem in err[-1]) == (status, True)
+    for name in ("x.dec", "x.ref"):
+        (tmp_path / name).write_text("a b")
+    code, _, err = scored(tmp_path, "--groups", "talk")
+    assert (code, "has no such field" in err[-1]) == (2, True)
 
 
 def test_one_example_has_no_interval(tmp_path: Path, typed: Typed) -> None:

@@ -17,6 +17,7 @@ import pandas as pd
 from longsumbench import core
 from longsumbench.cache.artifacts import user_cache
 from longsumbench.corpora.loading.load import load_texts
+from longsumbench.metrics.aggregate import GROUP
 from longsumbench.metrics.rouge import Rouge
 from longsumbench.metrics.word_metrics import Extractive, NovelNgrams
 from longsumbench.progress import track
@@ -46,7 +47,8 @@ class SplitStats:
     name: str
     counts: pd.DataFrame  # one row per example, with the columns `COUNTED`
     # one row per sampled example, by id: copied fragments and novel n-grams (0–1 or the metric's units, means over
-    # references), and scores of the best extract (`rouge1_p` … `rougeLsum_f`, 0–1); NaN without a reference
+    # references), and scores of the best extract (`rouge1_p` … `rougeLsum_f`, 0–1); NaN without a reference. `GROUP`
+    # numbers their texts.
     sampled: pd.DataFrame
 
     @property
@@ -97,10 +99,12 @@ def read_splits(
         counts = []
         # counts are of all examples, slow measures of a sample
         places, rows = frozenset(sample_places(name, len(split), settings)), {}
+        groups: dict[str, int] = {}
         for index, example in enumerate(track(split, f"reading {name}", len(split))):
             counts.append(count_example(example))
             if index in places:
-                rows[example.id] = measure(example)
+                number = groups.setdefault(example.source_group(), len(groups))
+                rows[example.id] = {**measure(example), GROUP: number}
         table = pd.DataFrame(counts, columns=list(COUNTED), dtype=np.int32)
         split_stats.append(SplitStats(name, table, measure.table(rows)))
     return tuple(split_stats)
@@ -154,6 +158,6 @@ class _SampleMeasures:
         return {str(name): float(mean) for name, mean in pd.DataFrame(rows).mean().items()}
 
     def table(self, rows: Mapping[str, Mapping[str, float]]) -> pd.DataFrame:
-        columns = [*Extractive.columns, *NovelNgrams.columns, *Rouge.columns]
+        columns = [*Extractive.columns, *NovelNgrams.columns, *Rouge.columns, GROUP]
         index = pd.Index(list(rows), name="id", dtype=object)
         return pd.DataFrame(list(rows.values()), index=index, columns=columns, dtype=float)

@@ -15,7 +15,13 @@ import pandas as pd
 
 from longsumbench.analysis.dataset.stats import STRUCTURE, DatasetStats, SplitStats
 from longsumbench.formatting import percent
-from longsumbench.metrics.aggregate import MeasureMean, RougeMeans, aggregate, aggregate_measures
+from longsumbench.metrics.aggregate import (
+    GROUP,
+    MeasureMean,
+    RougeMeans,
+    aggregate,
+    aggregate_measures,
+)
 from longsumbench.metrics.word_metrics import Extractive, NovelNgrams
 from longsumbench.views.figures import write_pictures
 from longsumbench.views.tables import Block, markdown, terminal
@@ -125,13 +131,13 @@ def lengths(split: SplitStats) -> dict[str, "pd.Series[Any]"]:
 
 def kept_measures(split: SplitStats) -> dict[str, MeasureMean]:
     """Return the means of copied fragments and novel n-grams, by measure."""
-    columns = [*Extractive.columns, *NovelNgrams.columns]
+    columns = [*Extractive.columns, *NovelNgrams.columns, GROUP]
     return aggregate_measures(split.sampled[columns], in_units=Extractive.units)
 
 
 def oracle_scores(split: SplitStats) -> tuple[int, dict[str, RougeMeans]]:
     """Return the number of scored examples, and type → scores of their best extracts, 0–100."""
-    columns = [f"{kind}_{part}" for kind in ROUGE for part in "prf"]
+    columns = [*(f"{kind}_{part}" for kind in ROUGE for part in "prf"), GROUP]
     scored = split.sampled[columns].dropna()
     return len(scored), aggregate(scored) if len(scored) else {}
 
