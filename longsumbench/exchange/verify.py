@@ -39,7 +39,7 @@ from longsumbench.errors import DataError, SuiteError, suite_errors
 from longsumbench.files import BadFile, read_json, write_atomically
 from longsumbench.formatting import format_count
 from longsumbench.leaderboards.seed_groups import have_equal_outputs
-from longsumbench.metrics.aggregate import aggregate_measures, read_scores
+from longsumbench.metrics.aggregate import GROUP, aggregate_measures, read_scores
 from longsumbench.metrics.evaluate import Evaluation
 from longsumbench.metrics.rouge import Rouge
 from longsumbench.modeling.neural_config import NeuralConfig
@@ -332,11 +332,13 @@ def _add_other_metrics(
     recorded = record.evaluation
     if not recorded.measured_by.keys() - evaluation.measured_by.keys():
         return evaluation
+    scores = tables["scores.csv"]
+    columns = scores.columns.difference(new_tables["scores.csv"].columns)
     for name, table in tables.items():
         new_tables[name] = table.assign(**new_tables[name])
-    columns = tables["scores.csv"].columns.difference(new_tables["scores.csv"].columns)
+    groups = [GROUP] if GROUP in scores and GROUP not in columns else []
     resamples = record.config.score.resamples
-    means = aggregate_measures(tables["scores.csv"][columns], resamples, in_units=recorded.units)
+    means = aggregate_measures(scores[[*columns, *groups]], resamples, in_units=recorded.units)
     return replace(
         evaluation,
         measures={**recorded.measures, **means, **evaluation.measures},
