@@ -43,7 +43,6 @@ from numpy.typing import NDArray
 from tabulate import tabulate
 
 from longsumbench.leaderboards.seed_groups import (
-    AlignedScores,
     ScoresOfRuns,
     aligned_scores,
     group_rows_by_seed,
@@ -123,7 +122,7 @@ def main() -> None:
         num_wrong += print_grid(options.draws) + print_pages(results, options.draws)
         num_wrong += print_simulated(options.simulations)
     pairs = list(read_grouped(results))
-    num_wrong += print_groups(np.bincount(pairs[0].groups), options.simulations)
+    num_wrong += print_groups(np.bincount(pairs[0][1]), options.simulations)
     print_swapped(pairs)
     num_wrong += print_looks(options.simulations)
     print(f"{num_wrong} rates are wrong; {time.perf_counter() - begun:.0f} s")
@@ -346,13 +345,16 @@ def print_simulated(simulations: int) -> int:
     return num_wrong
 
 
-def read_grouped(results: Results) -> Iterator[AlignedScores]:
+def read_grouped(results: Results) -> Iterator[tuple[Scores, Groups]]:
     """Yield the differences of each two systems on QMSum, [examples], with the numbers of the meetings."""
     block = read_table(results, "qmsum").comparable[0]
     scores = read_all_scores(results, block.records())
     for pair in itertools.combinations(block.records(), 2):
-        values, groups = aligned_scores(pair, pair[0].evaluation.ranked_by, scores)
-        yield AlignedScores(values[:, 0] - values[:, 1], number_groups(groups))
+        aligned = aligned_scores(pair, pair[0].evaluation.ranked_by, scores)
+        assert aligned is not None
+        assert aligned.groups is not None
+        differences = aligned.values[:, 0] - aligned.values[:, 1]
+        yield differences, number_groups(aligned.groups)
 
 
 def print_groups(meetings: Groups, simulations: int) -> int:
@@ -361,7 +363,7 @@ def print_groups(meetings: Groups, simulations: int) -> int:
     `meetings` are the numbers of questions about the meetings of QMSum.
     """
     rows, num_wrong = [], 0
-    cases = {"QMSum": ("permutation", meetings), **DATASETS}
+    cases: dict[str, Sequence[Any]] = {"QMSum": ("permutation", meetings), **DATASETS}
     for name, number in itertools.product(DRAWN_SIZES, NUM_GROUPS):
         cases[f"{name}, {number} groups"] = (*DRAWN_SIZES[name], number)
     for name, sizes in cases.items():
@@ -386,7 +388,8 @@ def grouped_rates(sizes: Sequence[Any], between: float, simulations: int) -> Sco
         groups = np.repeat(np.arange(len(drawn)), drawn)
         effects = random.normal(size=len(drawn))[groups], random.normal(size=len(groups))
         verdicts.append(decide(np.sqrt([between, 1 - between]) @ effects, groups))
-    return np.mean(verdicts, axis=0)
+    shares: Scores = np.mean(verdicts, axis=0)
+    return shares
 
 
 def decide(differences: Scores, groups: Groups) -> list[bool]:
@@ -395,12 +398,12 @@ def decide(differences: Scores, groups: Groups) -> list[bool]:
     return [abs(effect.mean) > effect.half_width(1 - LEVEL) for effect in both]
 
 
-def before_and_after(rates: Sequence[float]) -> str:
+def before_and_after(rates: Scores) -> str:
     """Format two shares in per cent."""
     return " / ".join(f"{100 * rate:.1f}" for rate in rates)
 
 
-def print_swapped(pairs: Sequence[AlignedScores]) -> None:
+def print_swapped(pairs: Sequence[tuple[Scores, Groups]]) -> None:
     """Print how often two systems are called different, with equal means and scores swapped at random by meeting."""
     random, rates = np.random.default_rng(1), []
     for values, groups in pairs:

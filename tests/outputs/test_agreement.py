@@ -311,7 +311,7 @@ def test_documents_of_one_text_are_one_case(folder: Path) -> None:
         assert "8 documents of 4 texts" in result.render()
         assert "too few documents (4)" in result.interpretation("coverage")
         tables.append(result.table.set_index("measure"))
-    alone, named, by_text = (table.loc["rouge1_f"] for table in tables)
+    alone, named, by_text = (table.loc[["rouge1_f"]] for table in tables)
     pd.testing.assert_frame_equal(named, by_text)
     assert named["tau"].equals(alone["tau"])
     assert (alone["groups"] == 8).any()

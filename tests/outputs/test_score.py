@@ -311,10 +311,10 @@ MEETINGS = ["m", 7, "m"]
 @pytest.mark.parametrize("labels", [None, ["a", "b", "c"]])
 def test_named_groups_are_drawn_together(labels: list[str] | None) -> None:
     """Two questions about one meeting are one case: means stay, the interval is over two meetings."""
-    predictions, texts, groups = (
-        each if labels is None else pd.Series(each, labels)
-        for each in (["the cat sat", "stocks", "a dog"], [TEXTS[0], *TEXTS[:0:-1]], MEETINGS)
-    )
+    sides: list[Any] = [["the cat sat", "stocks", "a dog"], [TEXTS[0], *TEXTS[:0:-1]], MEETINGS]
+    if labels is not None:
+        sides = [pd.Series(side, labels) for side in sides]
+    predictions, texts, groups = sides
     alone = longsumbench.score(predictions, texts, resamples=500)
     report = longsumbench.score(predictions, texts, resamples=500, groups=groups)
     assert report.f1 == alone.f1

@@ -186,7 +186,9 @@ def test_margins_are_half_of_the_smallest_difference_that_the_paper_calls_one(na
         printed_number(paper_table, paper_table.rows[label], dataset, "rouge1") for label in labels
     )
     margins = [
-        at_scale(claim.margin, PAPER) for claim in paper_table.claims if claim.margin is not None
+        at_scale(claim.margin, PAPER) or 0.0
+        for claim in paper_table.claims
+        if claim.margin is not None
     ]
     assert margins == pytest.approx([(higher - lower) / 2] * len(margins), abs=0.0051)
     for claim in paper_table.claims:
