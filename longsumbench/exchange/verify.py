@@ -212,9 +212,12 @@ def _find_problems(
     for name in ("config", "verified"):
         del values[name]
     source = "settings, texts and outputs give"
-    unlike_fields = _describe_unlike(
-        "record.json", flatten_values(fields), flatten_values(values), source
-    )
+    recorded_values = flatten_values(fields)
+    expected_values = {}
+    for name, value in flatten_values(values).items():
+        if value is not None or name in recorded_values:  # earlier records lack new fields
+            expected_values[name] = value
+    unlike_fields = _describe_unlike("record.json", recorded_values, expected_values, source)
     unlike_scores = list[str]()
     for name, table in sorted(tables.items()):
         unlike_scores += _unlike_ids(name, table.index, new_tables[name].index)

@@ -52,4 +52,4 @@ def test_runs_and_hours_are_known_in_an_empty_folder(
     monkeypatch.setenv("COLUMNS", "300")
     listed = [line for line in list_lines(tmp_path) if "published: " in line]
     assert len(listed) == len(read_paper_tables())
-    assert "published: probe, 24 runs, 49 min 15 s, 5 reproduced" in "".join(listed)
+    assert "published: probe, 72 runs, 1 h 50 min, 1 reproduced" in "".join(listed)
