@@ -212,12 +212,7 @@ def _find_problems(
     for name in ("config", "verified"):
         del values[name]
     source = "settings, texts and outputs give"
-    recorded_values = flatten_values(fields)
-    expected_values = {}
-    for name, value in flatten_values(values).items():
-        if value is not None or name in recorded_values:  # earlier records lack new fields
-            expected_values[name] = value
-    unlike_fields = _describe_unlike("record.json", recorded_values, expected_values, source)
+    unlike_fields = _describe_unlike_fields(flatten_values(fields), flatten_values(values), source)
     unlike_scores = list[str]()
     for name, table in sorted(tables.items()):
         unlike_scores += _unlike_ids(name, table.index, new_tables[name].index)
@@ -323,6 +318,16 @@ def _describe_other_version(recorded: Evaluation, evaluation: Evaluation) -> str
         if here.get(name, version) != version:
             return f"{version}; here {here[name]}"
     return ""
+
+
+def _describe_unlike_fields(
+    recorded: Mapping[str, Any], expected: Mapping[str, Any], source: str
+) -> list[str]:
+    """Compare the fields of a record; an earlier one lacks new fields, whose value is then unknown (None)."""
+    known = {
+        name: value for name, value in expected.items() if value is not None or name in recorded
+    }
+    return _describe_unlike("record.json", recorded, known, source)
 
 
 def _add_other_metrics(
