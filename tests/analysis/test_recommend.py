@@ -10,6 +10,7 @@ import pytest
 from support.commands import Command
 from support.json_files import read_json
 from support.run_records import TRAINED, record
+from support.tiny_causal import write_causal
 from support.toys import write_jsonl
 
 from longsumbench.analysis import recommend as recommendation
@@ -257,3 +258,23 @@ def test_the_command_recommends(
         read_json(path)["command"] for path in Path("results").glob("runs/*/*/*/record.json")
     ]
     assert commands[0][:3] == ["longsumbench", "recommend", "toys"]
+
+
+def test_a_language_model_is_compared_in_four_readings(
+    here: Path, run_command: Command, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """`--model` adds the model once for each reading; rows are called by it. Three texts choose nothing."""
+    write_causal(here / "model", positions=1_024)
+    texts = [" ".join(f"Sentence {n} of text {i} says so." for n in range(90)) for i in range(3)]
+    (here / "mine").mkdir()
+    for i, text in enumerate(texts):
+        (here / "mine" / f"{i}.txt").write_text(text)
+    monkeypatch.setattr(
+        recommendation,
+        "_LANGUAGE_MODEL",
+        ("model=prompt", "model.input_length=400", "model.decode_length=8"),
+    )
+    printed = run_command(0, "recommend", "mine", "--model", "model", "score.resamples=100")
+    for reading in ("beginning", "ends", "select", "stages"):
+        assert f" {reading} " in printed.out
+    assert "No choice: too few texts." in printed.out
