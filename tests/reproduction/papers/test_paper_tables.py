@@ -97,9 +97,9 @@ def test_an_paper_table_is_complete(name: str) -> None:
     paper_table = PAPER_TABLES[name]
     assert paper_table.default in paper_table.scales
     for dataset, at in paper_table.datasets.items():
-        assert dataset in PUBLISHED_AS
         assert at.keys() <= paper_table.scales.keys()
-        assert at[PAPER] == f"dataset={PUBLISHED_AS[dataset]}"
+        if PAPER in paper_table.scales:
+            assert at[PAPER] == f"dataset={PUBLISHED_AS[dataset]}"
     for scale in paper_table.scales:
         assert any(scale in at for at in paper_table.datasets.values()), (
             f"no dataset at scale={scale}"
