@@ -3,17 +3,25 @@
 texts --choose_texts--> settings of a dataset with references, or with planted facts --recommend--> runs --> sentences
 """
 
+import json
 import logging
 import re
 from collections import Counter
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
+from longsumbench.analysis.candidates import find_affordable, fits, list_readings, set_words
 from longsumbench.cache.artifacts import user_cache
+from longsumbench.core import Example
+from longsumbench.corpora.loading.fields import bad_rows_at
+from longsumbench.corpora.loading.files import load_row
 from longsumbench.corpora.loading.load import Texts, load_texts
+from longsumbench.corpora.loading.row_files import read_file
 from longsumbench.corpora.loading.store import ReadSplit
+from longsumbench.corpora.loading.usual_keys import OWN_FIELDS, rename_keys
 from longsumbench.errors import DataError, SuiteError, UsageError
+from longsumbench.files import write_atomically
 from longsumbench.formatting import describe_work, format_count, format_duration
 from longsumbench.leaderboards.comparability import comparison_key
 from longsumbench.leaderboards.seed_groups import ResultRow, ScoresOfRuns
@@ -23,31 +31,37 @@ from longsumbench.leaderboards.significance import (
     build_block,
     read_all_scores,
 )
+from longsumbench.progress import phase
 from longsumbench.runs.overrides import format_overrides
-from longsumbench.runs.plan import plan_dataset
+from longsumbench.runs.plan import plan, plan_dataset
+from longsumbench.runs.predictions import num_summarized
 from longsumbench.runs.record import RunRecord, source_seen
 from longsumbench.runs.results import Results
-from longsumbench.sweeps.run import plan_launch, updating_tables
+from longsumbench.sweeps.run import plan_launch
+from longsumbench.sweeps.sweep import Launch
 from longsumbench.views.footnotes import describe_untrained
+from longsumbench.views.leaderboard import update_table
 from longsumbench.views.outcomes import describe_leader, describe_needed, describe_unlearned
 from longsumbench.views.run_summary_screen import EndScreen, find_command
 
 _log = logging.getLogger(__name__)
 
 SAMPLE = 100  # examples that are summarized
+MINUTES = 20.0  # that language models take at most
 FEWEST_TEXTS = 6  # of a choice
 _FEWEST_TO_TRAIN = 60  # examples with references
 _PLANTED = ("dataset.plant=6", "dataset.strict=false")  # a text that is too short is left out
 _PLANTED_LENGTH = 120  # words, of summaries of texts without references
-_READINGS = ("beginning", "ends", "select", "stages")  # of a language model, the cheapest first
-_LANGUAGE_MODEL = (
-    "model=prompt",
-    "model.input_length=1500",
-    "model.decode_length=512",
-    "decode.no_repeat_ngram=4",  # small models repeat themselves
-)
 _WHOLE_PERCENT = 99.5  # percent of a text
-_COST_COLUMNS = ("source_seen", "seconds", "summarize_seconds", "price", "run")
+_COST_COLUMNS = (
+    "length",
+    "source_seen",
+    "prompt_tokens",
+    "seconds",
+    "summarize_seconds",
+    "price",
+    "run",
+)
 
 
 def texts_overrides(words: Sequence[str]) -> list[str]:
@@ -71,6 +85,47 @@ def texts_overrides(words: Sequence[str]) -> list[str]:
     return [*format_overrides(defaults), *settings]
 
 
+def add_references(words: Sequence[str], references: Path) -> list[str]:
+    """Return settings of texts with summaries from elsewhere; both are written into one file in the results folder.
+
+    The summaries are files with the names of the texts, or rows with their ids. Texts without one are left out.
+
+    Raises:
+        DataError: a file cannot be read, or no text has a summary.
+    """
+    settings = plan_dataset([word for word in words if word.startswith("dataset")])
+    summaries = {}
+    for row in _read_own_rows(references):
+        summaries[row["id"]] = row.get("summary") or row.get("document")
+    rows = _read_own_rows(Path(str(settings.path)))
+    with_summary = []
+    for row in rows:
+        if row["id"] in summaries:
+            with_summary.append({**row, "summary": summaries[row["id"]]})
+    if not with_summary:
+        raise DataError("no summary has the name or the id of a text", references)
+    if len(with_summary) < len(rows):
+        _log.info(
+            f"{format_count(len(rows) - len(with_summary), 'text')} without a summary left out"
+        )
+    results = next(
+        (word for word in words if word.startswith("results_dir=")), "results_dir=results"
+    )
+    path = Path(results.partition("=")[2]) / "texts" / f"{settings.name}.jsonl"
+    path.parent.mkdir(parents=True, exist_ok=True)
+    lines = [json.dumps(row, ensure_ascii=False) for row in with_summary]
+    write_atomically(path, "\n".join(lines) + "\n")
+    return set_words(words, *format_overrides({"dataset.path": str(path)}))
+
+
+def _read_own_rows(path: Path) -> list[dict[str, Any]]:
+    rows = []
+    for file_row in read_file(path):
+        with bad_rows_at(file_row.path, file_row.line):
+            rows.append(rename_keys(load_row(file_row), OWN_FIELDS))
+    return rows
+
+
 class ChosenTexts(NamedTuple):
     """The texts that systems are compared on.
 
@@ -79,12 +134,19 @@ class ChosenTexts(NamedTuple):
         found: what was read, in a sentence or two.
         trains: True if the training split has enough references.
         planted: True if facts are planted into the texts.
+        examples: the sample.
     """
 
     words: tuple[str, ...]
     found: str
     trains: bool
     planted: bool
+    examples: Sequence[Example]
+
+    def limit(self, number: int) -> "ChosenTexts":
+        """Return fewer of the texts."""
+        words = set_words(self.words, f"decode.limit={number}")
+        return self._replace(words=tuple(words), examples=self.examples[:number])
 
 
 def choose_texts(words: Sequence[str], plant: bool = False) -> ChosenTexts:
@@ -94,21 +156,13 @@ def choose_texts(words: Sequence[str], plant: bool = False) -> ChosenTexts:
         UsageError: a setting is invalid.
         DataError: the texts cannot be read.
     """
-    of_dataset = [word for word in words if word.startswith("dataset")]
-    problem: DataError | None = None
-    try:
-        texts, split = _read_split(of_dataset)
-        plant = plant or not all(split.reference_words)
-    except DataError as error:  # rows without the field of a summary, say
-        problem, plant = error, True
-    if plant:
-        try:
-            texts, split = _read_split([*_PLANTED, *of_dataset])
-        except DataError as error:
-            raise problem or error from error
-        words = [*_PLANTED, *words]
-    if not any(word.startswith("decode.limit=") for word in words):
-        words = [*words, f"decode.limit={SAMPLE}"]
+    words = set_words(words, *_find_format(words, plant))
+    plant = any(word.startswith("dataset.plant=") for word in words)
+    texts, split = _read_split([word for word in words if word.startswith("dataset")])
+    limits = [word for word in words if word.startswith("decode.limit=")]
+    if not limits:
+        limits = [f"decode.limit={SAMPLE}"]
+        words = [*words, *limits]
     mean_words = sum(split.source_words) / len(split)
     found = f"Found {describe_work(len(split))} of {mean_words:,.0f} words on average"
     skipped = sum(Counter(texts.facts["skipped"].get(split.name, {})).values())
@@ -128,7 +182,28 @@ def choose_texts(words: Sequence[str], plant: bool = False) -> ChosenTexts:
     else:
         length = _PLANTED_LENGTH if plant else round(sum(split.reference_words) / len(split))
         words = [*words, f"model.length={max(1, length)}"]
-    return ChosenTexts(tuple(words), f"{found}.", trains, plant)
+    (point,) = plan(["model=lead", *limits])
+    examples = [split[index] for index in range(num_summarized(split, point.config.decode))]
+    return ChosenTexts(tuple(words), f"{found}.", trains, plant, examples)
+
+
+def _find_format(words: Sequence[str], plant: bool) -> list[str]:
+    """Return the settings of a dataset that can be read: rows or sessions, with planted facts where summaries lack."""
+    of_dataset = [word for word in words if word.startswith("dataset")]
+    formats = [of_dataset]
+    if "dataset=jsonl" in words:
+        formats.append(set_words(of_dataset, "dataset=sessions"))
+    problems = []
+    for settings in formats:
+        for added in [_PLANTED] if plant else [(), _PLANTED]:
+            try:
+                _, split = _read_split([*added, *settings])
+            except DataError as problem:  # rows without the field of a summary, say
+                problems.append(problem)
+                continue
+            if added or all(split.reference_words):
+                return [*added, *settings]
+    raise problems[0]
 
 
 def _read_split(words: Sequence[str]) -> tuple[Texts, ReadSplit]:
@@ -141,46 +216,115 @@ def _read_split(words: Sequence[str]) -> tuple[Texts, ReadSplit]:
 # Begin to read here: the command calls it.
 def recommend(
     words: Sequence[str],
-    more: Sequence[Sequence[str]],
+    others: Sequence[Sequence[str]],
+    checkpoints: Sequence[str],
     command: tuple[str, ...],
     show: Callable[[str], None],
+    *,
     plant: bool = False,
+    references: Path | None = None,
+    minutes: float = MINUTES,
 ) -> None:
-    """Run extracts, trained scorers and other systems on a sample of some texts, and show what to choose.
+    """Run extracts, language models and other systems on a sample of some texts, and show what to choose.
 
-    All systems are checked before the first one runs. Those that fail do not affect the others. `more` has the settings
-    of each further system, such as a checkpoint; `show` is given the table and the sentences; `plant` as in
-    `choose_texts`.
+    All systems are checked before the first one runs. Those that fail do not affect the others. After an interrupt, those
+    that are finished are shown.
+
+    Args:
+        words: the texts and settings; with language models, `model.*` is about them.
+        others: the settings of each further system.
+        checkpoints: language models, each read in several ways.
+        command: as typed.
+        show: is given the table and the sentences.
+        plant: as in `choose_texts`.
+        references: a file or folder of summaries.
+        minutes: the longest time of the language models; 0: no limit.
 
     Raises:
         SuiteError: the texts cannot be read or settings are invalid, before anything else is done; or a system failed,
             and the others are shown before.
     """
-    texts = choose_texts(texts_overrides(words), plant)
+    typed = [word for word in words if checkpoints and word.startswith("model.")]
+    words = texts_overrides([word for word in words if word not in typed])
+    if references:
+        words = add_references(words, references)
+    texts = choose_texts(words, plant)
     _log.info(texts.found)
-    # all systems are planned before the first one runs, so that a typing error costs no time
+    ways: list[list[str]] = []
+    for checkpoint in checkpoints:
+        ways += list_readings(checkpoint, typed)
+    planned = _plan_affordable(texts, others, ways, minutes, command)
+    launches = [launch for launch, _ in planned]
+    failed: list[SuiteError] = []
+    try:
+        for index, launch in enumerate(launches):
+            left = sum(seconds for _, seconds in planned[index:])
+            if left:
+                _log.info(
+                    f"System {index + 1} of {len(launches)}, about {format_duration(left)} left"
+                )
+            # a system that fails does not affect the others
+            try:
+                launch.start()
+                launch.check_failed()
+            except SuiteError as problem:
+                failed.append(problem)
+    finally:  # also after an interrupt
+        _show_finished(launches, show)
+    if failed:
+        raise failed[0]
+
+
+def _plan_affordable(
+    texts: ChosenTexts,
+    others: Sequence[Sequence[str]],
+    ways: Sequence[Sequence[str]],
+    minutes: float,
+    command: tuple[str, ...],
+) -> list[tuple[Launch, float]]:
+    """Return all launches, with the seconds of those of language models; `ways` that do not fit are left out.
+
+    All are planned before the first one runs, so that a typing error costs no time.
+    """
+    launches = _plan_systems(texts, [*others, *ways], command)
+    first = len(launches) - len(ways)
+    asked, fitting = [], []
+    for way, launch in zip(ways, launches[first:], strict=True):
+        if fits(launch, texts.examples):
+            asked.append(launch)
+            fitting.append(way)
+    launches = [*launches[:first], *asked]
+    if not asked:
+        return [(launch, 0.0) for launch in launches]
+    affordable = find_affordable(asked, len(texts.examples), minutes)
+    if affordable.number < len(texts.examples):
+        launches = _plan_systems(texts.limit(affordable.number), [*others, *fitting], command)
+    return list(zip(launches, [0.0] * first + [*affordable.seconds], strict=True))
+
+
+def _plan_systems(
+    texts: ChosenTexts, others: Iterable[Sequence[str]], command: tuple[str, ...]
+) -> list[Launch]:
+    """Return the launches of the extracts and of other systems."""
     launches = [plan_launch([*_list_extracts(texts), *texts.words], True, None, command)]
     as_they_are = [word for word in texts.words if not word.startswith("train.")]
-    for system_words in more:
-        system = [*as_they_are, "scale=paper", "baselines=false", *system_words]
+    for words in others:
+        # what is typed goes first, also of the length
+        system = set_words([*as_they_are, "scale=paper", "baselines=false"], *words)
         launches.append(plan_launch(system, False, None, command))
-    failed: list[SuiteError] = []
-    # a system that fails does not affect the others
-    for launch in launches:
-        try:
-            with updating_tables(launch):
-                launch.start()
-        except SuiteError as problem:
-            failed.append(problem)
-    results = Results.at(launches[0].points[0].config.results_dir)
+    return launches
+
+
+def _show_finished(launches: Iterable[Launch], show: Callable[[str], None]) -> None:
     runs: dict[str, RunRecord] = {}
     for launch in launches:
         runs |= {run.run_id: run for run in launch.finished}
+        results = Results.at(launch.points[0].config.results_dir)
     if runs:
         finished = list(runs.values())
+        with phase("making the tables"):
+            update_table(results, finished[0].key.dataset, redraw=False)
         show(describe_recommendation(results, finished, read_all_scores(results, finished)))
-    if failed:
-        raise failed[0]
 
 
 def _list_extracts(texts: ChosenTexts) -> list[str]:
@@ -189,12 +333,6 @@ def _list_extracts(texts: ChosenTexts) -> list[str]:
         return ["experiment=recommend"]
     oracle = [] if texts.planted else ["oracle"]  # it copies what is near to references
     return [f"model={','.join(['lead', 'random', 'lexrank', *oracle])}", "baselines=false"]
-
-
-def list_readings(checkpoint: str) -> list[list[str]]:
-    """Return the settings of a language model, as it is, for each way of reading that `recommend` compares."""
-    model = [*_LANGUAGE_MODEL, *format_overrides({"model.checkpoint": checkpoint})]
-    return [[*model, f"model.reading={reading}"] for reading in _READINGS]
 
 
 def describe_recommendation(
@@ -214,7 +352,7 @@ def describe_recommendation(
         run_ids=(),
         sentences=[*sentences, describe_unlearned(block.rows)],
         commands={find_command(results, "leaderboard", first.key.dataset): "the whole table"},
-        columns=("system", "remarks", block.ranked_by, *_COST_COLUMNS),
+        columns=("system", block.ranked_by, *_COST_COLUMNS),
     )
     return screen.render()
 
@@ -238,7 +376,13 @@ def describe_choice(block: LeaderboardBlock) -> list[str]:
     choice = min(candidates, key=lambda row: (_price(row.first), _seconds(row.first)))
     reason = " It costs the least of those not shown to be below the best." if alike[1:] else ""
     sentence = f"Choose {choice.label}. {describe_leader(block)}{reason}"
-    return [sentence, describe_needed(block), _describe_reading(choice), _describe_cost(choice)]
+    return [
+        sentence,
+        describe_needed(block),
+        _describe_reading(choice),
+        describe_places(choice, block),
+        _describe_cost(choice),
+    ]
 
 
 def _price(run: RunRecord) -> float:
@@ -258,6 +402,19 @@ def _describe_reading(row: ResultRow) -> str:
     return (
         f"{name} never reads {100 - seen:.0f} % of the texts: what is only there is in no summary."
     )
+
+
+def describe_places(row: ResultRow, block: LeaderboardBlock) -> str:
+    """Say how many of the facts in each half of the texts a row keeps; empty if none are planted."""
+    halves = []
+    for tenths in (range(5), range(5, 10)):
+        names = [f"{block.ranked_by}_position_{tenth}" for tenth in tenths]
+        values = [row.numbers[name].mean for name in names if name in row.numbers]
+        if not values:
+            return ""
+        halves.append(sum(values) / len(values))
+    first, second = halves
+    return f"{row.label} keeps {first:.0f} % of the facts in the first half of a text, {second:.0f} % of those in the second."
 
 
 def _describe_cost(row: ResultRow) -> str:

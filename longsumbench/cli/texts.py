@@ -2,7 +2,6 @@
 
 import shlex
 from argparse import Namespace
-from itertools import chain
 from pathlib import Path
 
 from longsumbench.cli.parser import (
@@ -73,16 +72,18 @@ _RECOMMEND_HELP = """\
 Compare systems on your texts, and say which to choose. It takes minutes on one core.
 
   longsumbench recommend my_texts               a folder of .txt, .md, ..., or one file (.jsonl, .csv, .parquet)
-  longsumbench recommend my_texts --model FILE.gguf
+  longsumbench recommend my_texts --model FILE.gguf --minutes 20
+  longsumbench recommend my_texts --model http://localhost:8080/v1
+  longsumbench recommend my_texts --references my_summaries
   longsumbench recommend dataset=pubmed dataset.path=FOLDER decode.limit=200
   longsumbench recommend my_texts --also "model=seq2seq model.checkpoint=facebook/bart-large-cnn"
   longsumbench recommend my_texts --command "my_tool --words {words} {file}"
 
 Runs Lead, Random, LexRank and an oracle on up to 100 texts. If summaries are missing, facts are planted into the texts,
 and systems are judged by the facts that they keep; --plant does so in any case. With a training split of 60 texts or
-more, two scorers are trained (ea, seal). --model adds a language model (GGUF file, folder, hub name) in four ways of
-reading, --also any system as it is, --command a program (model=command); all three may be repeated. Prints a table and
-sentences: what to choose, what that system never reads, and what it costs.
+more, two scorers are trained (ea, seal). --model adds a language model (GGUF file, folder, hub name, address of a server)
+in six ways of reading at most, --also any system as it is, --command a program (model=command); all three may be
+repeated. Prints a table and sentences: what to choose, what that system never reads, and what it costs.
 
 settings:  dataset=NAME  dataset.*  decode.limit=100  train.* (of the scorers)  seed=1  results_dir=results
 More: docs/how-to/recommend.md
@@ -94,11 +95,24 @@ _RECOMMEND_ARGUMENTS = (
     Argument("--plant", "judge by planted facts, also with summaries", action="store_true"),
     Argument(
         "--model",
-        "a language model: GGUF file, folder or hub name",
-        "CHECKPOINT",
+        "a language model: GGUF file, folder, hub name or address of a server",
+        "MODEL",
         action="append",
         dest="checkpoints",
         default=[],
+    ),
+    Argument(
+        "--minutes",
+        "longest time of the language models, which sets the number of texts; 0: no limit",
+        "MINUTES",
+        type=float,
+        default=20.0,
+    ),
+    Argument(
+        "--references",
+        "summaries: files with the texts' names, or rows with their ids",
+        "PATH",
+        type=Path,
     ),
     Argument(
         "--also",
@@ -124,15 +138,23 @@ def _execute_recommend(options: Namespace) -> None:
     if not options.overrides:
         raise UsageError("name the TEXTS: a file or folder, or dataset=NAME (see --help)")
     with phase("loading the libraries"):
-        from longsumbench.analysis.recommend import list_readings, recommend
+        from longsumbench.analysis.recommend import recommend
         from longsumbench.runs.overrides import format_overrides
 
     # Each further system is one text of several words.
-    more = [*chain.from_iterable(map(list_readings, options.checkpoints))]
-    more += map(shlex.split, options.also)
+    others = list(map(shlex.split, options.also))
     for command in options.programs:
-        more.append(format_overrides({"model": "command", "model.command": command}))
-    recommend(options.overrides, more, options.command_line, print_text, options.plant)
+        others.append(format_overrides({"model": "command", "model.command": command}))
+    recommend(
+        options.overrides,
+        others,
+        options.checkpoints,
+        options.command_line,
+        print_text,
+        plant=options.plant,
+        references=options.references,
+        minutes=options.minutes,
+    )
 
 
 recommend_command = Command(

@@ -12,10 +12,11 @@ import math
 import re
 import unicodedata
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, fields
 from datetime import date
 from functools import lru_cache
+from types import MappingProxyType
 from typing import Annotated, Any, ClassVar, get_args, get_type_hints
 
 from longsumbench.errors import UsageError, did_you_mean
@@ -74,6 +75,7 @@ class OneOf(Bound):
         more: returns further names, for example those of a registry.
         number_of: the unit ("words"), if a whole number is allowed too.
         least: the minimum of such a number.
+        elsewhere: what others call it ("map-reduce") → the name that is meant.
     """
 
     def __init__(
@@ -82,8 +84,10 @@ class OneOf(Bound):
         more: Callable[[], Iterable[str]] | None = None,
         number_of: str = "",
         least: int = 1,
+        elsewhere: Mapping[str, str] = MappingProxyType({}),
     ) -> None:
         self.names, self.more, self.number_of, self.least = names, more, number_of, least
+        self.elsewhere = elsewhere
 
     def problem(self, value: object) -> str | None:
         """Return the end of the error message, which lists the names and suggests the nearest."""
@@ -96,9 +100,9 @@ class OneOf(Bound):
         number = (
             f", or a number of {self.number_of}, at least {self.least}" if self.number_of else ""
         )
-        return (
-            f"{did_you_mean(str(value)[:_SHOWN], choices)}; allowed: {', '.join(choices)}{number}"
-        )
+        meant = self.elsewhere.get(re.sub(r"[^a-z]", "", str(value).lower()))
+        suggestion = did_you_mean(meant or str(value)[:_SHOWN], choices)
+        return f"{suggestion}; allowed: {', '.join(choices)}{number}"
 
 
 @dataclass(frozen=True)

@@ -19,12 +19,13 @@ import random
 import re
 import time
 import weakref
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
 from email.utils import mktime_tz, parsedate_tz
 from functools import cached_property
+from pathlib import Path
 from threading import Thread
-from typing import Any
+from typing import Any, TypeVar
 
 from longsumbench.cache.artifacts import user_cache
 from longsumbench.cache.request_cache import REQUESTS, RequestCache
@@ -40,6 +41,7 @@ from longsumbench.models.prompt.chat import chat_ids, starts_thinking
 from longsumbench.models.prompt.config import PromptConfig
 
 _log = logging.getLogger(__name__)
+_Described = TypeVar("_Described")
 
 # Seconds until the first retry; every further one waits twice as long.
 FIRST_WAIT = 1.0
@@ -75,6 +77,7 @@ _LOCAL = (
 )
 # Without a password or a key, also an encoded one.
 _ADDRESS = re.compile(r"https?://([\w.-]+|\[[\w:.]+\])(:\d+)?(/[\w./~:-]*)?", re.IGNORECASE)
+_HUB_NAME = re.compile(r"[\w-][\w.-]*/[\w.-]+")
 _OF_CONNECTIONS = re.compile(r"(HTTPS?|ALL|NO)_PROXY|SSL_CERT_(FILE|DIR)", re.IGNORECASE)
 
 
@@ -161,15 +164,64 @@ class ApiEngine:
         """Return the model's name at the server."""
         return {"checkpoint": self._config.checkpoint, "engine": "api"}
 
+    @classmethod
+    def find_settings(cls, base_url: str, typed: Mapping[str, str]) -> dict[str, Any]:
+        """Return the settings of a server's model: as typed, else as the server says, with its context as `context`.
+
+        llama.cpp says its file and its context; vLLM the name on the hub and its context.
+
+        Raises:
+            UsageError: the server does not say something that is not typed; the message asks for all of it.
+            EnvironmentProblem: the server cannot be reached.
+        """
+        engine = cls(
+            PromptConfig(engine="api", base_url=base_url, checkpoint="any", reading="whole")
+        )
+        try:
+            models = engine._ask_about("models", ModelList).data
+        except (_Fault, BadFile, TimeoutError):
+            models = []
+        properties: dict[str, Any] = {}
+        with suppress(_Fault, SuiteError, BadFile, TimeoutError):
+            root = str(engine._http.URL(base_url).join("/props"))
+            properties = engine._ask_about(root, dict[str, Any])
+        name = typed.get("model.checkpoint", models[0].get("id") if len(models) == 1 else None)
+        model = next((model for model in models if model.get("id") == name), {})
+        files = [properties.get("model_path"), model.get("root"), name]
+        tokenizer = typed.get("model.tokenizer", next(filter(_may_have_tokenizer, files), None))
+        missing = []
+        if name is None:
+            served = ", ".join(str(model.get("id")) for model in models) or "unknown models"
+            missing.append(f"model.checkpoint=NAME (it serves {served})")
+        if tokenizer is None:
+            missing.append("model.tokenizer=FOLDER (also a GGUF file, or a name on the hub)")
+        if missing:
+            raise UsageError(
+                f"{base_url} does not say everything: add to the command {' and '.join(missing)}"
+            )
+        own = properties.get("default_generation_settings", {}).get("n_ctx")
+        return {
+            "model.engine": "api",
+            "model.base_url": base_url,
+            **typed,
+            "model.checkpoint": name,
+            "model.tokenizer": tokenizer,
+            "context": own or model.get("max_model_len"),
+        }
+
+    def _ask_about(self, path: str, kind: type[_Described]) -> _Described:
+        """Return what the server says of itself at a path."""
+        asked = asyncio.run_coroutine_threadsafe(self._fetch("GET", path), self._loop)
+        _, text = asked.result(_LONGEST_CONNECTING)
+        return parse_json(text, kind)
+
     @cached_property
     def _described(self) -> dict[str, Any]:
         """What the server says of the model, or said last if it cannot be asked now."""
         name = str(self._config.checkpoint)
         key = digest(["models", self._config.base_url, name])
-        models = asyncio.run_coroutine_threadsafe(self._fetch("GET", "models"), self._loop)
         try:
-            _, text = models.result(_LONGEST_CONNECTING)
-            described = parse_json(text, ModelList).describe(name)
+            described = self._ask_about("models", ModelList).describe(name)
         except (_Fault, SuiteError, BadFile, TimeoutError):
             return parse_json(self._cache.get(key) or "{}", dict[str, Any])
         self._cache.put(key, name, json.dumps(described))
@@ -383,6 +435,12 @@ def _check_address(config: PromptConfig) -> None:
         )
     if config.checkpoint is None:
         raise UsageError("model.checkpoint is missing: give the model's name at the server")
+
+
+def _may_have_tokenizer(name: Any) -> bool:
+    """Return whether a name is a file or folder of this machine, or like one of the hub."""
+    text = str(name or "")
+    return Path(text).exists() if text.startswith("/") else bool(_HUB_NAME.fullmatch(text))
 
 
 def _read_key(variable: str) -> str | None:

@@ -37,7 +37,24 @@ from longsumbench.models.prompt.readings import readings
 
 _Engine = Annotated[str, OneOf(more=lambda: registry.engines.targets())]
 _Template = Annotated[str, OneOf("model", "none")]
-_Reading = Annotated[str, OneOf(more=lambda: readings.targets())]
+# As other tools call ways of reading, in lower case without signs.
+_ELSEWHERE = {
+    "stuff": "whole",
+    "stuffing": "whole",
+    "full": "whole",
+    "truncate": "beginning",
+    "lead": "beginning",
+    "rag": "select",
+    "retrieve": "select",
+    "retrieval": "select",
+    "mapreduce": "stages",
+    "hierarchical": "stages",
+    "treesummarize": "stages",
+    "merge": "stages",
+    "rolling": "refine",
+    "incremental": "refine",
+}
+_Reading = Annotated[str, OneOf(more=lambda: readings.targets(), elsewhere=_ELSEWHERE)]
 _Pages = Annotated[str, OneOf("spatial", "discourse", "document")]
 _Confidence = Annotated[str, OneOf("uniform", "entropy", "learned")]
 _Rank = Annotated[int, Between(0, 4_096)]

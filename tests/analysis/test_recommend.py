@@ -2,11 +2,16 @@
 
 import json
 import math
+import re
+from collections.abc import Callable, Sequence
 from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
 
 import numpy as np
 import pandas as pd
 import pytest
+from support.api_server import Message, api_server
 from support.commands import Command
 from support.json_files import read_json
 from support.run_records import TRAINED, record
@@ -17,6 +22,7 @@ from longsumbench.analysis import recommend as recommendation
 from longsumbench.analysis.recommend import (
     choose_texts,
     describe_choice,
+    describe_places,
     describe_recommendation,
     texts_overrides,
 )
@@ -28,9 +34,10 @@ from longsumbench.leaderboards.comparability import ROUGE_HEADINGS
 from longsumbench.leaderboards.seed_groups import ResultRow, group_rows_by_seed
 from longsumbench.leaderboards.significance import LeaderboardBlock, compare_to_best
 from longsumbench.metrics.aggregate import aggregate
-from longsumbench.runs.plan import plan_dataset
+from longsumbench.runs.plan import plan, plan_dataset
 from longsumbench.runs.record import RunRecord, StepSeconds
 from longsumbench.runs.results import Results
+from longsumbench.sweeps.sweep import Launch
 from longsumbench.views.run_summary_screen import MOST_LINES
 
 BASE = np.random.default_rng(1).beta(4, 8, 80)  # how well the examples go, whoever summarizes
@@ -159,8 +166,8 @@ def test_price_goes_before_time() -> None:
     paid = finished("prompt", scores["prompt"], 1, counts={"price": 0.4})
     chosen = sentences([paid, finished("lead", scores["lead"], 40)], scores)
     assert chosen[0].startswith("Choose lead")
-    assert "US$" not in chosen[3]
-    assert sentences([paid], scores)[3] == "prompt took: 80 texts, 1 s, US$ 0.40."
+    assert "US$" not in chosen[-1]
+    assert sentences([paid], scores)[-1] == "prompt took: 80 texts, 1 s, US$ 0.40."
 
 
 @pytest.mark.parametrize(
@@ -185,7 +192,22 @@ def test_what_is_never_read_and_what_it_took(
     """40 of 100 tokens that a limit cut are 40 %."""
     scores = table(ea=0.1)
     run = finished("ea", scores["ea"], 40, **changes)
-    assert sentences([run], scores)[2:] == [reading, cost]
+    assert sentences([run], scores)[2:] == [reading, "", cost]
+
+
+def test_what_is_kept_in_each_half_of_a_text() -> None:
+    """20 % of the facts in the first tenth and none in the next four are 4 % of the first half."""
+    kept = {f"fact_survival_position_{tenth}": 0.0 for tenth in range(5)}
+    kept |= {f"fact_survival_position_{tenth}": 90.0 for tenth in range(5, 10)}
+    kept["fact_survival_position_0"] = 20.0
+    numbers = {name: SimpleNamespace(mean=value) for name, value in kept.items()}
+    row: Any = SimpleNamespace(label="ends", numbers=numbers)
+    block: Any = SimpleNamespace(ranked_by="fact_survival")
+    said = describe_places(row, block)
+    assert (
+        said
+        == "ends keeps 4 % of the facts in the first half of a text, 90 % of those in the second."
+    )
 
 
 def test_oracles_and_random_sentences_are_not_chosen() -> None:
@@ -260,21 +282,144 @@ def test_the_command_recommends(
     assert commands[0][:3] == ["longsumbench", "recommend", "toys"]
 
 
-def test_a_language_model_is_compared_in_four_readings(
-    here: Path, run_command: Command, monkeypatch: pytest.MonkeyPatch
+def write_texts(folder: Path, number: int) -> list[list[str]]:
+    """Write texts of 40 sentences, and return these."""
+    folder.mkdir()
+    texts = []
+    for i in range(number):
+        texts.append([f"Sentence {n} of text {i} tells story {n * 7 + i}." for n in range(40)])
+        (folder / f"{i:02d}.txt").write_text(" ".join(texts[-1]))
+    return texts
+
+
+def test_a_language_model_is_compared_in_the_readings_that_fit(
+    here: Path, run_command: Command
 ) -> None:
     """`--model` adds the model once for each reading; rows are called by it. Three texts choose nothing."""
     write_causal(here / "model", positions=1_024)
-    texts = [" ".join(f"Sentence {n} of text {i} says so." for n in range(90)) for i in range(3)]
-    (here / "mine").mkdir()
-    for i, text in enumerate(texts):
-        (here / "mine" / f"{i}.txt").write_text(text)
-    monkeypatch.setattr(
-        recommendation,
-        "_LANGUAGE_MODEL",
-        ("model=prompt", "model.input_length=400", "model.decode_length=8"),
+    write_texts(here / "mine", 3)
+    lengths = ("model.input_length=400", "model.decode_length=8")
+    printed = run_command(
+        0, "recommend", "mine", "--model", "model", *lengths, "score.resamples=100"
     )
-    printed = run_command(0, "recommend", "mine", "--model", "model", "score.resamples=100")
-    for reading in ("beginning", "ends", "select", "stages"):
+    for reading in ("beginning", "ends", "select", "stages", "refine"):
         assert f" {reading} " in printed.out
+    assert ", whole" not in printed.out
+    assert "Without whole: 3 of 3 prompts are too long: " in printed.err
     assert "No choice: too few texts." in printed.out
+
+
+def copy_sentence(place: int) -> Callable[[Sequence[Message]], str]:
+    """Return a model that copies one of the sentences that it sees: the first one (0), or the last (-1)."""
+
+    def answer(messages: Sequence[Message]) -> str:
+        return re.findall(r"Sentence \d+ of text \d+ tells story \d+\.", messages[-1]["content"])[
+            place
+        ]
+
+    return answer
+
+
+@pytest.mark.parametrize(
+    ("number", "place", "right"), [(12, 0, "lead"), (12, -1, "prompt, ends"), (3, -1, "")]
+)
+def test_the_reading_that_fits_a_model_is_found(
+    here: Path, run_command: Command, number: int, place: int, right: str
+) -> None:
+    """A server's address is enough: what copies the first sentence needs no model, what copies the last the ends."""
+    texts = write_texts(here / "mine", number)
+    (here / "theirs").mkdir()
+    for i, sentences in enumerate(texts):
+        (here / "theirs" / f"{i:02d}.md").write_text(sentences[place])
+    write_causal(here / "model", positions=1_024)
+    models = {"data": [{"id": "copier", "root": str(here / "model"), "max_model_len": 1_300}]}
+    prices = ("model.input_price=1", "model.output_price=1", "model.input_length=700")
+    with api_server(answer=copy_sentence(place), models=models) as server:
+        printed = run_command(
+            0,
+            *("recommend", "mine", "--references", "theirs", "--model", server.base_url),
+            *prices,
+            "score.resamples=100",
+        )
+    assert "US$" in printed.err
+    assert (f"Choose {right}. " if right else "No choice: too few texts.") in printed.out
+
+
+def test_what_a_server_does_not_say_is_asked_at_once(here: Path, run_command: Command) -> None:
+    """A server of two models without a tokenizer: the message has both settings to add."""
+    write_texts(here / "mine", 3)
+    with api_server(models={"data": [{"id": "one"}, {"id": "two"}]}) as server:
+        printed = run_command(2, "recommend", "mine", "--model", server.base_url)
+    assert "model.checkpoint=NAME (it serves one, two) and model.tokenizer=FOLDER" in printed.err
+
+
+def test_an_interrupt_shows_what_is_finished(
+    here: Path, run_command: Command, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Ctrl-C in the third system prints the table of the others, and the same command goes on."""
+    write_texts(here / "mine", 7)
+    command = ("recommend", "mine", "score.resamples=100", "--command", "tail -c 80", "--command")
+    start = Launch.start
+
+    def interrupted(launch: Launch) -> None:
+        if "head" in str(launch.words):
+            raise KeyboardInterrupt
+        start(launch)
+
+    monkeypatch.setattr(Launch, "start", interrupted)
+    printed = run_command(130, *command, "head -c 80")
+    assert "tail" in printed.out
+    assert "Choose " in printed.out
+    monkeypatch.setattr(Launch, "start", start)
+    assert "head" in run_command(0, *command, "head -c 80").out
+
+
+def test_minutes_choose_the_number_of_texts(here: Path, run_command: Command) -> None:
+    """In a hundredth of the time that all texts would take, one is summarized."""
+    write_causal(here / "model", positions=1_024)
+    write_texts(here / "mine", 8)
+    lengths = ("model.input_length=400", "model.decode_length=8")
+    printed = run_command(
+        0,
+        "recommend",
+        "mine",
+        "--model",
+        "model",
+        *lengths,
+        "--minutes",
+        "1e-9",
+        "score.resamples=100",
+    )
+    assert "5 ways of reading 1 text: " in printed.err
+    assert "Of 8 texts, so many fit into --minutes 1e-09." in printed.err
+
+
+def test_a_folder_of_four_formats_and_a_session(here: Path, run_command: Command) -> None:
+    """Texts and rows in one folder are read together; a log of a session is read as one."""
+    texts = [" ".join(sentences) for sentences in write_texts(here / "mine", 2)]
+    (here / "mine" / "01.txt").rename(here / "mine" / "01.md")
+    (here / "mine" / "more.jsonl").write_text(json.dumps({"text": texts[0] + " More."}) + "\n")
+    (here / "mine" / "table.csv").write_text(f"name;article\na;{texts[1]} Again.\n")
+    chosen = choose_texts(texts_overrides(["mine"]))
+    assert chosen.found.startswith("Found 4 texts of ")
+    turns = [
+        {"role": role, "content": text}
+        for role, text in zip(("user", "assistant"), texts, strict=True)
+    ]
+    (here / "log.jsonl").write_text("".join(json.dumps(turn) + "\n" for turn in turns))
+    chosen = choose_texts(texts_overrides(["log.jsonl"]))
+    assert "dataset=sessions" in chosen.words
+    assert chosen.found.startswith("Found 1 text of ")
+    printed = run_command(0, "recommend", "log.jsonl", "score.resamples=100")
+    assert "texts-log, test split, 1 example" in printed.out
+    assert "Choose " not in printed.out
+
+
+@pytest.mark.parametrize(
+    ("typed", "meant"),
+    [("RAG", "select"), ("map-reduce", "stages"), ("stuff", "whole"), ("Rolling", "refine")],
+)
+def test_common_words_for_readings(typed: str, meant: str) -> None:
+    """They are understood, as tools write them."""
+    with pytest.raises(UsageError, match=f"did you mean '{meant}'"):
+        plan(["model=prompt", "model.checkpoint=m", f"model.reading={typed}", "model.length=9"])

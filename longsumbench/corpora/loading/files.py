@@ -8,7 +8,7 @@ from dataclasses import replace
 from functools import partial
 from pathlib import Path
 
-from longsumbench.core import Entry, FromRow, Read, Source
+from longsumbench.core import Entry, FromRow, Read, Row, Source
 from longsumbench.corpora.loading.row_files import (
     ROW_ENDINGS,
     FileRow,
@@ -187,8 +187,16 @@ def _file_entries(
 
 
 def _read_row(file_row: FileRow, from_row: FromRow, gives_ids: bool) -> Read:
-    """Return the examples of a row. With `gives_ids`, the id of a row without one is its file and line ("test-12")."""
+    return from_row(load_row(file_row) if gives_ids else file_row.load())
+
+
+def load_row(file_row: FileRow) -> Row:
+    """Return a row; the id of one without is its file and line ("test-12").
+
+    Raises:
+        BadRow: it cannot be read.
+    """
     row = file_row.load()
-    if gives_ids and file_row.line is not None and "id" not in usual_fields(row):
+    if file_row.line is not None and "id" not in usual_fields(row):
         row = {**row, "id": f"{file_row.path.name.partition('.')[0]}-{file_row.line}"}
-    return from_row(row)
+    return row

@@ -6,7 +6,7 @@
     JSON            an array of objects, or one object
     CSV, TSV        columns separated by commas, semicolons or tabs, below a line of their names
     Parquet
-    a folder        `texts/ID.txt` and `references/ID.txt`, or texts alone: a row per id; also .md
+    a folder        `texts/ID.txt` and `references/ID.txt`: a row per id; or texts (.txt, .md) and files of rows
 
 The ending of a name decides; without a known one, the first line does. A file that was divided is read as a whole.
 """
@@ -308,20 +308,32 @@ def texts_by_name(folder: Path, endings: Sequence[str] = TEXT_ENDINGS) -> dict[s
 
 
 def files_in_folder(path: Path) -> list[Path]:
-    """Return the files of a folder of texts and their summaries, and those next to them; empty for another folder."""
-    documents, summaries = _pairs_in_folder(path) if path.is_dir() else ({}, {})
-    folders = {text.parent for text in (*documents.values(), *summaries.values())}
-    return list(chain.from_iterable(map(visible_files, sorted(folders)))) if documents else []
+    """Return the files of a folder of texts, summaries and rows, and those next to them; empty for another folder."""
+    if not path.is_dir():
+        return []
+    documents, summaries = _pairs_in_folder(path)
+    read = [*documents.values(), *_row_files_in(path)]
+    folders = {file.parent for file in (*read, *summaries.values())}
+    return list(chain.from_iterable(map(visible_files, sorted(folders)))) if read else []
+
+
+def _has_subfolder(folder: Path) -> bool:
+    return any(place.is_dir() and not is_hidden(place.name) for place in folder.iterdir())
+
+
+def _row_files_in(folder: Path) -> list[Path]:
+    """Return the files of rows of a folder without subfolders."""
+    if _has_subfolder(folder):
+        return []
+    return [file for file in visible_files(folder, "*") if holds_rows(file.name)]
 
 
 def _pairs_in_folder(folder: Path) -> tuple[dict[str, Path], dict[str, Path]]:
-    """Return name → file of texts and of summaries; texts need no subfolder if the folder has none, and no rows."""
+    """Return name → file of texts and of summaries; texts need no subfolder if the folder has none."""
     documents = texts_in_folder(folder, "document")
-    summaries = texts_in_folder(folder, "summary")
-    visible = [place for place in folder.iterdir() if not is_hidden(place.name)]
-    if not any(place.is_dir() or holds_rows(place.name) for place in visible):
+    if not _has_subfolder(folder):
         documents = texts_by_name(folder)
-    return documents, summaries
+    return documents, texts_in_folder(folder, "summary")
 
 
 def _folder_rows(folder: Path) -> Iterator[FileRow]:
@@ -332,8 +344,11 @@ def _folder_rows(folder: Path) -> Iterator[FileRow]:
         )
     for name, file in documents.items():
         yield FileRow(file, None, partial(_read_texts, name, file, summaries.get(name)))
+    rows = _row_files_in(folder)
+    for file in rows:
+        yield from read_file(file)
     for file in files_in_folder(folder):
-        if file not in (*documents.values(), *summaries.values()):
+        if file not in (*documents.values(), *summaries.values(), *rows):
             yield FileRow(
                 file, None, partial(refuse_row, describe_unread_file(file), error=NoExample)
             )

@@ -1,0 +1,122 @@
+"""The language models that `recommend` compares: their ways of reading, and what these cost, before they start.
+
+checkpoint or address --list_readings--> settings of each way --> launches --find_affordable--> how many texts
+"""
+
+import logging
+from collections.abc import Iterable, Sequence
+from tempfile import TemporaryDirectory
+from typing import NamedTuple
+
+from longsumbench.core import Example, new_system, registry
+from longsumbench.errors import SuiteError, UsageError
+from longsumbench.formatting import format_count, format_duration
+from longsumbench.runs.estimate import estimate_point
+from longsumbench.runs.overrides import format_overrides
+from longsumbench.sweeps.run import plan_launch
+from longsumbench.sweeps.sweep import Launch
+
+_log = logging.getLogger(__name__)
+
+_READINGS = ("beginning", "ends", "select", "stages", "refine")  # of any text, the cheapest first
+_PROMPT_LENGTH, _ANSWER_LENGTH = 1_500, 512  # tokens
+_OF_SMALL_MODELS = {"decode.no_repeat_ngram": 4}  # they repeat themselves; servers lack the setting
+
+
+def list_readings(checkpoint: str, typed: Sequence[str]) -> list[list[str]]:
+    """Return the settings of a language model, as it is, for each way of reading that its context may allow.
+
+    Args:
+        checkpoint: a GGUF file, a folder, a name on the hub, or the address of a server.
+        typed: `model.*` settings that replace what is found.
+
+    Raises:
+        SuiteError: a server cannot be reached, or does not say what is needed.
+    """
+    given = dict(word.partition("=")[::2] for word in typed)
+    found = {"model.checkpoint": checkpoint, **_OF_SMALL_MODELS, "context": None}
+    if "://" in checkpoint:
+        found = registry.engines.load("api").find_settings(checkpoint, given)
+    context = found.pop("context")
+    settings = {"model": "prompt", "model.decode_length": _ANSWER_LENGTH, **found, **given}
+    room = context - int(settings["model.decode_length"]) if context else None
+    prompt_length = min(_PROMPT_LENGTH, room or _PROMPT_LENGTH)
+    ways = [
+        {"model.input_length": prompt_length, **settings, "model.reading": reading}
+        for reading in _READINGS
+    ]
+    if room or "model.engine" not in settings:
+        ways.append({**settings, "model.input_length": room, "model.reading": "whole"})
+    return [format_overrides(way) for way in ways]
+
+
+def fits(launch: Launch, examples: Iterable[Example]) -> bool:
+    """Return whether the prompts of a launch have room for all texts; say so if they have not."""
+    (point,) = launch.points
+    try:
+        new_system(point.config.model).check_examples(examples)
+    except UsageError as problem:
+        _log.info(f"Without {point.config.model.reading}: {problem}")
+        return False
+    return True
+
+
+class Affordable(NamedTuple):
+    """How many texts language models can summarize in some time.
+
+    Attributes:
+        number: of texts.
+        seconds: about what each launch takes with so many.
+    """
+
+    number: int
+    seconds: Sequence[float]
+
+
+def find_affordable(launches: Sequence[Launch], number: int, minutes: float) -> Affordable:
+    """Return how many of some texts fit into the time; say what they cost. 0 minutes are no limit.
+
+    To measure the speed of each model, its first way of reading summarizes one text.
+    """
+    speeds: dict[tuple[str, str], float] = {}
+    seconds, tokens, dollars = [], 0.0, 0.0
+    for launch in launches:
+        config = launch.points[0].config
+        name = str(config.model.checkpoint), str(config.model.base_url)
+        if name not in speeds:
+            speeds[name] = _measure_speed(launch)
+        cost = estimate_point(config)
+        seconds.append(cost.tokens * speeds[name])
+        tokens += cost.tokens
+        dollars += cost.price or 0.0
+    share = min(1.0, 60 * minutes / sum(seconds)) if minutes and sum(seconds) else 1.0
+    chosen = max(1, int(share * number))
+    share = chosen / number
+    price = f", US$ {share * dollars:,.2g}" if dollars else ""
+    work = f"{share * tokens / 1e6:,.2g} million tokens, about {format_duration(share * sum(seconds))}{price}"
+    limit = (
+        f" Of {number} texts, so many fit into --minutes {minutes:g}." if chosen < number else ""
+    )
+    _log.info(
+        f"{format_count(len(launches), 'way')} of reading {format_count(chosen, 'text')}: {work}.{limit}"
+    )
+    return Affordable(chosen, [share * part for part in seconds])
+
+
+def set_words(words: Iterable[str], *chosen: str) -> list[str]:
+    """Return settings with some of them chosen anew."""
+    names = {word.partition("=")[0] for word in chosen}
+    return [*(word for word in words if word.partition("=")[0] not in names), *chosen]
+
+
+def _measure_speed(launch: Launch) -> float:
+    """Return the seconds for each token that is estimated; 0 if the model fails, which its runs will say."""
+    with TemporaryDirectory() as folder:
+        words = set_words(launch.words, "decode.limit=1", f"results_dir={folder}")
+        try:
+            measured = plan_launch(words, False, None, launch.command)
+            measured.start()
+        except SuiteError:
+            return 0.0
+        (run,) = measured.finished
+        return run.costs.timings.summarize / estimate_point(measured.points[0].config).tokens
