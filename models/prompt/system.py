@@ -13,11 +13,12 @@ from collections import deque
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
 from functools import cached_property
-from itertools import islice
+from itertools import count, islice
 from pathlib import Path
 from typing import Any, Self
 
 from longsumbench.core import (
+    Answer,
     Decoding,
     Example,
     FitContext,
@@ -38,6 +39,7 @@ from longsumbench.modeling.training.fitting import checkpoint_folder, read_repor
 from longsumbench.models.prompt.config import PromptConfig
 from longsumbench.models.prompt.dialogue import Dialogue
 from longsumbench.models.prompt.prompt_builder import PromptBuilder, PromptFitted
+from longsumbench.progress import note_progress
 
 _log = logging.getLogger(__name__)
 
@@ -264,11 +266,13 @@ class PromptSystem(System):
         dialogues = [Dialogue(self.builder, example, limit) for example in examples]
         unfinished = deque(dialogues)
         # A round answers the next requests of all dialogues together. Summaries are given as soon as they are written.
-        while any(dialogue.pending for dialogue in dialogues):
+        for number in count(1):
             requests: list[Request] = []
             for dialogue in dialogues:
                 requests += dialogue.requests(decoding)
-            answers = self.builder.engine.answer(requests, decoding)
+            if not requests:
+                break
+            answers = _note_answers(self.builder.engine.answer(requests, decoding), number, requests)
             for dialogue in [dialogue for dialogue in dialogues if dialogue.pending]:
                 dialogue.add_answers(list(islice(answers, len(dialogue.pending))))
                 while unfinished and not (unfinished[0].pending or unfinished[0].problem):
@@ -290,3 +294,14 @@ class PromptSystem(System):
                 f"an answer has '{mark[0]}', which looks like a mark of a chat format: it stays, and is scored"
             )
         return summary
+
+
+def _note_answers(
+    answers: Iterable[Answer], number: int, requests: Sequence[Request]
+) -> Iterator[Answer]:
+    """Yield the answers of a round, and show how far it is."""
+    tokens = 0
+    for place, answer in enumerate(answers, start=1):
+        tokens += answer.prompt_tokens + answer.output_tokens
+        note_progress(f"round {number}, request {place} of {len(requests)}, {tokens:,} tokens")
+        yield answer
