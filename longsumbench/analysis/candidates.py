@@ -6,7 +6,7 @@ checkpoint or address --list_readings--> settings of each way --> launches --fin
 import logging
 from collections.abc import Iterable, Sequence
 from tempfile import TemporaryDirectory
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from longsumbench.core import Example, new_system, registry
 from longsumbench.errors import SuiteError, UsageError
@@ -34,7 +34,7 @@ def list_readings(checkpoint: str, typed: Sequence[str]) -> list[list[str]]:
         SuiteError: a server cannot be reached, or does not say what is needed.
     """
     given = dict(word.partition("=")[::2] for word in typed)
-    found = {"model.checkpoint": checkpoint, **_OF_SMALL_MODELS, "context": None}
+    found: dict[str, Any] = {"model.checkpoint": checkpoint, **_OF_SMALL_MODELS, "context": None}
     if "://" in checkpoint:
         found = registry.engines.load("api").find_settings(checkpoint, given)
     context = found.pop("context")
@@ -52,11 +52,11 @@ def list_readings(checkpoint: str, typed: Sequence[str]) -> list[list[str]]:
 
 def fits(launch: Launch, examples: Iterable[Example]) -> bool:
     """Return whether the prompts of a launch have room for all texts; say so if they have not."""
-    (point,) = launch.points
+    model: Any = launch.points[0].config.model
     try:
-        new_system(point.config.model).check_examples(examples)
+        new_system(model).check_examples(examples)
     except UsageError as problem:
-        _log.info(f"Without {point.config.model.reading}: {problem}")
+        _log.info(f"Without {model.reading}: {problem}")
         return False
     return True
 
@@ -82,7 +82,8 @@ def find_affordable(launches: Sequence[Launch], number: int, minutes: float) -> 
     seconds, tokens, dollars = [], 0.0, 0.0
     for launch in launches:
         config = launch.points[0].config
-        name = str(config.model.checkpoint), str(config.model.base_url)
+        model: Any = config.model
+        name = str(model.checkpoint), str(model.base_url)
         if name not in speeds:
             speeds[name] = _measure_speed(launch)
         cost = estimate_point(config)
