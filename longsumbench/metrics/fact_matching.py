@@ -194,10 +194,10 @@ def _match_fact(fact: PlantedFact, passages: Sequence[str]) -> str:
     def last_place(parts: Sequence[FactPart]) -> tuple[int, int]:
         # A later passage may deny what an earlier one states
         last = _NOWHERE
-        for place, passage in enumerate(passages):
+        for index, passage in enumerate(passages):
             clause = _stating_clause(passage, parts, fact)
             if clause is not None:
-                last = (place, clause) if clause >= 0 else _NOWHERE
+                last = (index, clause) if clause >= 0 else _NOWHERE
         return last
 
     answered = last_place((fact.subject, *fact.answer))
@@ -232,11 +232,11 @@ def _stating_clause(passage: str, parts: Sequence[FactPart], fact: PlantedFact) 
     if any(map(_NEGATION.search, source)):
         return len(clauses)
     last = -1
-    for place, clause in enumerate(clauses):
+    for index, clause in enumerate(clauses):
         if not _has_any(clause, values):
             last = -1 if _DENIES_BEFORE.match(clause) else last
         elif not _NEGATION.search(clause) and not (fact.revoked and _SUPERSEDED.search(clause)):
-            last = place
+            last = index
     return last
 
 

@@ -313,8 +313,8 @@ def compare(
     results = Results.at(results_dir)
     # The runs may have scored other examples, but not other texts, nor in another way
     opened = tuple(open_run(run, results) for run in runs)
-    for place, run in enumerate(opened):
-        if run.record.run_id in [earlier_run.record.run_id for earlier_run in opened[:place]]:
+    for index, run in enumerate(opened):
+        if run.record.run_id in [earlier_run.record.run_id for earlier_run in opened[:index]]:
             raise UsageError(f"{run.label} is named twice; name each run once")
         _check_comparable(run, opened[0])
     ids = _common_ids(opened, intersect)

@@ -176,7 +176,7 @@ class Block:
         """Return the block with changed cells, which keep their marks; `change` gets a cell and its column's number."""
         rows = []
         for row in self.rows:
-            rows.append([type(cell)(change(cell, place)) for place, cell in enumerate(row)])
+            rows.append([type(cell)(change(cell, index)) for index, cell in enumerate(row)])
         return replace(self, rows=rows)
 
     def select(self, places: Sequence[int]) -> "Block":
@@ -197,7 +197,7 @@ class Block:
         """Return the block without the columns that are empty in all rows."""
         filled: set[int] = set()
         for row in self.rows:
-            filled.update(place for place, cell in enumerate(row) if cell)
+            filled.update(index for index, cell in enumerate(row) if cell)
         return self.select(sorted(filled))
 
 
@@ -253,8 +253,8 @@ def _fit_columns(block: Block, width: int) -> tuple[Block, list[str]]:
 def _natural(block: Block) -> list[int]:
     """Return the width of each column if no cell is broken."""
     widths = []
-    for place, name in enumerate(block.columns):
-        cells = [name, *(_TERMINAL_MARKS.put(row[place]) for row in block.rows)]
+    for index, name in enumerate(block.columns):
+        cells = [name, *(_TERMINAL_MARKS.put(row[index]) for row in block.rows)]
         widths.append(max(map(len, "\n".join(cells).split("\n"))))
     return widths
 
@@ -267,13 +267,13 @@ def on_one_line(name: str) -> str:
 def _narrowest(block: Block, comfortable: int = 0) -> list[int]:
     """Return the least width of each column: of a text, that of its longest piece, or `comfortable` if it is longer."""
     least = _natural(block)
-    for place, letter in enumerate(block.align):
+    for index, letter in enumerate(block.align):
         if letter == "l":
-            text = " ".join(row[place] for row in block.rows)
+            text = " ".join(row[index] for row in block.rows)
             pieces = [len(piece.rstrip()) for piece in _PIECE.findall(text)]
-            heading = max(map(len, block.columns[place].split("\n")))
+            heading = max(map(len, block.columns[index].split("\n")))
             narrow = max(heading, min(_WIDEST_PIECE, max(pieces, default=0)))
-            least[place] = max(narrow, min(comfortable, least[place]))
+            least[index] = max(narrow, min(comfortable, least[index]))
     return least
 
 
