@@ -5,13 +5,7 @@ from argparse import Namespace
 from itertools import chain
 from pathlib import Path
 
-from longsumbench.cli.parser import (
-    OVERRIDES,
-    Argument,
-    Command,
-    output_file,
-    output_folder,
-)
+from longsumbench.cli.parser import OVERRIDES, Argument, Command, output_file, output_folder
 from longsumbench.errors import UsageError
 from longsumbench.formatting import print_text
 

@@ -28,16 +28,7 @@ from operator import itemgetter
 from pathlib import Path
 from typing import Any
 
-from longsumbench.core import (
-    Corpus,
-    Document,
-    Entry,
-    Example,
-    PartialExample,
-    Row,
-    Section,
-    Source,
-)
+from longsumbench.core import Corpus, Document, Entry, Example, PartialExample, Row, Section, Source
 from longsumbench.corpora.loading.fields import (
     BadRow,
     id_in,

@@ -34,12 +34,7 @@ from longsumbench.metrics.aggregate import PERCENT, read_score_table
 from longsumbench.rouge.all_pairs import number_words, rouge_n
 from longsumbench.runs.evidence import num_wanted, read_evidence, read_stored_inputs, stored_indices
 from longsumbench.runs.predictions import read_summaries
-from longsumbench.runs.record import (
-    RunRecord,
-    output_files,
-    output_problems,
-    split_variant,
-)
+from longsumbench.runs.record import RunRecord, output_files, output_problems, split_variant
 from longsumbench.runs.results import Results, split_read_by
 from longsumbench.runs.run_names import describe_run
 from longsumbench.runs.verdicts import JudgedSentence, judged_lists, read_verdicts

@@ -27,10 +27,7 @@ from longsumbench_reproduction.papers.conditions import (
 )
 from longsumbench_reproduction.papers.page_model import Job, Page
 from longsumbench_reproduction.papers.paper_tables import PaperClaim
-from longsumbench_reproduction.papers.published_rows import (
-    read_printed_table,
-    require_seeds,
-)
+from longsumbench_reproduction.papers.published_rows import read_printed_table, require_seeds
 
 _PRINTED_ON = "WikiSum"
 # Ranker → system in published.csv
