@@ -306,10 +306,10 @@ def _has_part(passage: str, part: FactPart) -> bool:
 def _rounded_forms(value: str) -> Sequence[str]:
     """Return a number as it is rounded to fewer and fewer digits: 4831 → "≈4831", "≈4830", "≈4800" and so on."""
     rounded = [f"{sign}{value}" for sign in _ROUNDINGS]
-    places = range(len(value) if re.fullmatch(r"[\d.]+", value) else 0)
+    exponents = range(len(value) if re.fullmatch(r"[\d.]+", value) else 0)
     for sign, rounding in _ROUNDINGS.items():
-        for place in places:
-            rounded.append(f"{sign}{Decimal(value).quantize(Decimal(f'1e{place}'), rounding):f}")
+        for exponent in exponents:
+            rounded.append(f"{sign}{Decimal(value).quantize(Decimal(f'1e{exponent}'), rounding):f}")
     return rounded
 
 

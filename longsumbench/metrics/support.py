@@ -66,9 +66,9 @@ class Classifier(NamedTuple):
             batch = order[start : start + _BATCH_SIZE]
             texts: tuple[list[str], ...]
             if separator is None:
-                texts = [pairs[place][0] for place in batch], [pairs[place][1] for place in batch]
+                texts = [pairs[index][0] for index in batch], [pairs[index][1] for index in batch]
             else:
-                texts = ([separator.join(pairs[place]) for place in batch],)
+                texts = ([separator.join(pairs[index]) for index in batch],)
             with torch.inference_mode():
                 logits = network(**tokenizer(*texts, **options).to(network.device)).logits
             values[batch] = logits.double().softmax(dim=-1)[:, label].cpu().numpy()
@@ -138,13 +138,13 @@ class Support(Metric):
             return {self.name: math.nan}, ()
         compared = self._premises(source, sentences)
         pairs = []
-        for place, nearest in enumerate(self._most_similar(compared, sentences)):
-            pairs += [(premise, place) for premise in nearest]
-        values = self.probabilities([(premise.text, sentences[place]) for premise, place in pairs])
+        for index, nearest in enumerate(self._most_similar(compared, sentences)):
+            pairs += [(premise, index) for premise in nearest]
+        values = self.probabilities([(premise.text, sentences[index]) for premise, index in pairs])
         best = [SentenceScore(-1.0, 0)] * len(sentences)
-        for (premise, place), value in zip(pairs, values, strict=True):
-            if value > best[place].score:
-                best[place] = SentenceScore(value, premise.source)
+        for (premise, index), value in zip(pairs, values, strict=True):
+            if value > best[index].score:
+                best[index] = SentenceScore(value, premise.source)
         return {self.name: float(np.mean([sentence.score for sentence in best]))}, best
 
     def signature(self, n: int) -> str:
@@ -199,7 +199,7 @@ class Support(Metric):
         words = [frozenset(split([premise.text])) for premise in compared]
         of_sentences = [frozenset(split([sentence])) for sentence in sentences]
         for similarity in overlaps(words, of_sentences):
-            yield [compared[place] for place in sorted(rank(similarity)[: self._top])]
+            yield [compared[index] for index in sorted(rank(similarity)[: self._top])]
 
     @cached_property
     def _model(self) -> Pretrained:
@@ -240,8 +240,8 @@ def entailment_label(labels: Mapping[int, str], label: str | None, shown_as: str
             f"{shown_as} has one label ({names}), and support needs two or more: give another classifier"
         )
     accepted = _LABELS if label is None else {label.casefold()}
-    places = [place for place, name in labels.items() if name.casefold() in accepted]
-    if len(places) != 1:
+    indices = [index for index, name in labels.items() if name.casefold() in accepted]
+    if len(indices) != 1:
         problem = (
             "no single label says that a text supports another"
             if label is None
@@ -249,7 +249,7 @@ def entailment_label(labels: Mapping[int, str], label: str | None, shown_as: str
         )
         advice = f"set {_LABEL_SETTING} to the one that does (MiniCheck: LABEL_1)"
         raise UsageError(f"{shown_as}: {problem}; its labels are {names}: {advice}")
-    return places[0]
+    return indices[0]
 
 
 def premises(

@@ -401,19 +401,19 @@ def compare_measures(
     learning = gate_rows(list(rows.values()), by_run)
     # First all differences, then one correction over all of them
     differences: dict[tuple[int, str], PairDifference] = {}
-    for place, (baseline, run) in enumerate(sides):
+    for number, (baseline, run) in enumerate(sides):
         pair = rows[run.record.run_id], rows[baseline.record.run_id]
         for measure in _choose_measures(measures, baseline, run):
             difference = compare_groups(*pair, measure, by_run)
             if difference is not None:
-                differences[place, measure] = difference
+                differences[number, measure] = difference
     tables: list[list[ComparisonRow]] = [[] for _ in sides]
-    for (place, measure), judged in correct_differences(differences).items():
-        baseline, run = sides[place]
-        if any(learning[side.record.run_id].word in NEVER_RANKED for side in sides[place]):
+    for (number, measure), judged in correct_differences(differences).items():
+        baseline, run = sides[number]
+        if any(learning[side.record.run_id].word in NEVER_RANKED for side in sides[number]):
             judged = judged._replace(outcome=Outcome.NOT_LEARNED)
         scores = baseline.metric_scores(measure, ids), run.metric_scores(measure, ids)
-        tables[place].append(_comparison_row(measure, *scores, judged))
+        tables[number].append(_comparison_row(measure, *scores, judged))
     return [tuple(rows) for rows in tables]
 
 

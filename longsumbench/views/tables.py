@@ -179,18 +179,18 @@ class Block:
             rows.append([type(cell)(change(cell, index)) for index, cell in enumerate(row)])
         return replace(self, rows=rows)
 
-    def select(self, places: Sequence[int]) -> "Block":
+    def select(self, indices: Sequence[int]) -> "Block":
         """Return the block with the columns that have these numbers."""
         rows = []
         for row in self.rows:
-            rows.append([row[place] for place in places])
+            rows.append([row[index] for index in indices])
         return replace(
             self,
-            columns=tuple(self.columns[place] for place in places),
-            align="".join(self.align[place] for place in places),
+            columns=tuple(self.columns[index] for index in indices),
+            align="".join(self.align[index] for index in indices),
             rows=rows,
-            groups=tuple(self.groups[place] for place in places) if self.groups else (),
-            names=tuple(self.names[place] for place in places) if self.names else (),
+            groups=tuple(self.groups[index] for index in indices) if self.groups else (),
+            names=tuple(self.names[index] for index in indices) if self.names else (),
         )
 
     def without_empty_columns(self) -> "Block":
@@ -232,12 +232,12 @@ def _fit_columns(block: Block, width: int) -> tuple[Block, list[str]]:
     # First the columns that must be there, then the optional ones from the most important
     least = _narrowest(block, _COMFORTABLE)
     optional = [block.columns.index(name) for name in block.optional if name in block.columns]
-    selected = [place for place in range(len(least)) if place not in optional]
-    for place in reversed(optional):
+    selected = [index for index in range(len(least)) if index not in optional]
+    for index in reversed(optional):
         used = sum(least[other] + _COLUMN_GAP for other in selected)
-        if used + least[place] <= width:
-            selected.append(place)
-    left_out = [on_one_line(block.columns[place]) for place in optional if place not in selected]
+        if used + least[index] <= width:
+            selected.append(index)
+    left_out = [on_one_line(block.columns[index]) for index in optional if index not in selected]
     block = block.select(sorted(selected))
 
     # What is left of the width goes to the columns that need most
@@ -247,7 +247,7 @@ def _fit_columns(block: Block, width: int) -> tuple[Block, list[str]]:
         missing = [full - least for full, least in zip(natural, widths, strict=True)]
         widths[missing.index(max(missing))] += 1
         room -= 1
-    return block.map_cells(lambda cell, place: _broken(cell, widths[place])), left_out
+    return block.map_cells(lambda cell, index: _broken(cell, widths[index])), left_out
 
 
 def _natural(block: Block) -> list[int]:
