@@ -4,7 +4,8 @@ python benchmarks/agreement.py ../shared/data/judged [--sets summeval_op longsci
 
 The folder has kirstein_qmsum, koh2022, longsciverify, squality_human and summeval_op, each as `longsumbench agreement`
 reads it; the meetings of kirstein_qmsum are in ../qmsum_outputs. Prints the tables. Writes all sets into
-results/reference/agreement/agreement.csv, in half a minute of one core.
+results/reference/agreement/agreement.csv, in half a minute of one core. --check compares the sets with that file
+instead.
 """
 
 import argparse
@@ -14,6 +15,7 @@ import tempfile
 from collections import defaultdict
 from collections.abc import Iterable, Iterator
 from dataclasses import replace
+from io import StringIO
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -120,6 +122,9 @@ def main() -> None:
     parser.add_argument("judged", type=Path)
     parser.add_argument("--sets", nargs="*", default=list(SETS), choices=list(SETS))
     parser.add_argument("--pictures", type=Path)
+    parser.add_argument(
+        "--check", action="store_true", help="exit code 1 if the file has other numbers"
+    )
     options = parser.parse_args()
     results = []
     for name in options.sets:
@@ -128,7 +133,12 @@ def main() -> None:
         print(result.render(), end="\n\n")
         if options.pictures:
             write_agreement(result, options.pictures / name)
-    if options.sets == list(SETS):
+    if options.check:
+        computed = pd.read_csv(StringIO(table_of_sets(results)))
+        published = pd.read_csv(PUBLISHED).query("set in @options.sets").reset_index(drop=True)
+        computed = computed.reindex(columns=published.columns)
+        pd.testing.assert_frame_equal(computed, published, atol=2e-4, check_dtype=False)
+    elif options.sets == list(SETS):
         write_atomically(PUBLISHED, table_of_sets(results))
         print(PUBLISHED)
 

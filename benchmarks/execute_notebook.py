@@ -1,8 +1,9 @@
 """Execute the cells of a notebook and store what they print, return and draw; Jupyter is not needed.
 
-    python benchmarks/execute_notebook.py docs/get-started/notebook.ipynb [COPY]
+    python benchmarks/execute_notebook.py docs/get-started/notebook.ipynb [--check]
 
-The cells run in a temporary folder. The outputs go into the notebook, or into a copy.
+The cells run in a temporary folder, without a network. The outputs go into the notebook. --check compares the texts
+among them with the stored ones instead.
 """
 
 import ast
@@ -11,6 +12,7 @@ import contextlib
 import io
 import json
 import os
+import socket
 import sys
 import tempfile
 from pathlib import Path
@@ -51,11 +53,27 @@ def run_cell(source: str, names: dict[str, Any]) -> list[Output]:
     return outputs
 
 
+def refuse(*_: Any) -> Any:
+    """Raise the error of a connection without a network."""
+    raise OSError("no network")
+
+
+def texts_in(notebook: dict[str, Any]) -> list[list[Any]]:
+    """Return the outputs of each cell without pictures."""
+    texts = []
+    for cell in notebook["cells"]:
+        outputs = cell.get("outputs", ())
+        texts.append([item.get("text", item.get("data", {}).get("text/plain")) for item in outputs])
+    return texts
+
+
 def main() -> None:
     """Execute the notebook that the command line names."""
-    path, copy = Path(sys.argv[1]).resolve(), Path(sys.argv[-1]).resolve()
-    notebook = json.loads(path.read_text(encoding="utf-8"))
+    path = Path(sys.argv[1]).resolve()
+    stored = path.read_text(encoding="utf-8")
+    notebook = json.loads(stored)
     matplotlib.use("agg")
+    socket.socket.connect = socket.getaddrinfo = refuse  # type: ignore[assignment, method-assign]
     names: dict[str, Any] = {"__name__": "__main__"}
     with tempfile.TemporaryDirectory() as folder:
         os.chdir(folder)
@@ -63,7 +81,11 @@ def main() -> None:
             if cell["cell_type"] == "code":
                 cell["outputs"] = run_cell("".join(cell["source"]), names)
         os.chdir(path.parent)
-    copy.write_text(json.dumps(notebook, indent=1, ensure_ascii=False) + "\n", encoding="utf-8")
+    if "--check" not in sys.argv:
+        content = json.dumps(notebook, indent=1, ensure_ascii=False)
+        path.write_text(content + "\n", encoding="utf-8")
+    elif texts_in(notebook) != texts_in(json.loads(stored)):
+        sys.exit(f"{path.name} has other outputs than its cells: run this without --check")
 
 
 if __name__ == "__main__":

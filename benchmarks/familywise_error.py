@@ -42,11 +42,7 @@ import scipy.special
 from numpy.typing import NDArray
 from tabulate import tabulate
 
-from longsumbench.leaderboards.seed_groups import (
-    ScoresOfRuns,
-    aligned_scores,
-    group_rows_by_seed,
-)
+from longsumbench.leaderboards.seed_groups import ScoresOfRuns, aligned_scores, group_rows_by_seed
 from longsumbench.leaderboards.significance import read_all_scores
 from longsumbench.leaderboards.table import read_table, take_part_as_f
 from longsumbench.metrics.statistics import (

@@ -2,10 +2,11 @@
 
     python benchmarks/papers_page.py [--check | --write] [--results-dir results/reference]
     python benchmarks/papers_page.py --remake TEXTS [--skip NAME …] [--results-dir results/reference]
+    python benchmarks/papers_page.py --verify [--results-dir results/reference]
 
 Without an option the page is printed. --check compares it with the file, and checks that each verdict rests on a
 statement made before its runs, or has a note; it needs git. --write writes the file. It shows the pages in
-results/reference/papers.
+results/reference/papers. --verify scores the outputs again of all runs behind verdicts that were stated before them.
 """
 
 import argparse
@@ -20,6 +21,7 @@ from typing import Any
 
 from omegaconf import OmegaConf
 
+from longsumbench.exchange.verify import verify_runs
 from longsumbench.runs.record import RunRecord
 from longsumbench.runs.results import Results
 from longsumbench.views.tables import escape_markdown
@@ -38,6 +40,7 @@ _OTHER_NUMBERS = {
     "sizes": "sizes",
     "dimensions": "settings",
 }  # kind → what is printed instead of scores
+_FEWEST_STATED = 36  # runs
 _COLUMNS = ("", "shows", "scales", "printed numbers", "run here")
 _GENERATED = re.compile(r"(<!-- made of results: (\w+) -->\n).*?(?=<!-- end -->)", re.DOTALL)
 FOLDERS = {
@@ -86,6 +89,7 @@ def main() -> None:
     action.add_argument(
         "--remake", type=Path, metavar="TEXTS", help="make all pages again; TEXTS has the corpora"
     )
+    action.add_argument("--verify", action="store_true", help="exit code 1 if scores are others")
     parser.add_argument(
         "--skip", nargs="+", default=(), metavar="NAME", help="pages that are not made again"
     )
@@ -93,6 +97,8 @@ def main() -> None:
     if options.remake:
         remake(options.results_dir, options.remake, options.skip)
         return
+    if options.verify:
+        sys.exit("\n".join(verify_stated(Results(options.results_dir))) or None)
     before = PAGE.read_text(encoding="utf-8")
     text = papers_page(before, Results(options.results_dir))
     if options.write:
@@ -101,9 +107,24 @@ def main() -> None:
         problems = [*check_statements(Results(options.results_dir))]
         if before != text:
             problems.append("docs/papers.md is not current: use --write")
+        if f"their {len(read_paper_tables())} tables, figures and sections" not in text:
+            problems.append("docs/papers.md has another number of tables, figures and sections")
         sys.exit("\n".join(problems) or None)
     else:
         print(text)
+
+
+def verify_stated(results: Results) -> Iterator[str]:
+    """Yield what does not agree in the runs behind verdicts that were stated before; their texts are generated."""
+    names = dict[str, None]()
+    for page in read_all_written(results):
+        for claim in page.counted:
+            if claim.stated.endswith("run after it"):
+                names |= dict.fromkeys(claim.runs.split())
+    if len(names) < _FEWEST_STATED:
+        yield f"only {len(names)} runs are behind verdicts that were stated before"
+    for folder, problems in verify_runs([results.find(name) for name in names]):
+        yield from (f"{folder}: {problem}" for problem in problems)
 
 
 def check_statements(results: Results) -> Iterator[str]:

@@ -21,11 +21,7 @@ from readings import show_or_write, sort_by_test
 from real_systems import PUBLISHED, publish
 
 from longsumbench.leaderboards.seed_groups import ResultRow, ScoresOfRuns, compare_groups
-from longsumbench.leaderboards.significance import (
-    LeaderboardBlock,
-    Outcome,
-    correct_differences,
-)
+from longsumbench.leaderboards.significance import LeaderboardBlock, Outcome, correct_differences
 from longsumbench.leaderboards.table import read_table
 from longsumbench.runs.results import Results
 

@@ -21,14 +21,7 @@ from itertools import chain
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from probe_claims import (
-    FRONT_PAGES,
-    ROOT,
-    Table,
-    differences,
-    picture_differences,
-    put_tables,
-)
+from probe_claims import FRONT_PAGES, ROOT, Table, differences, picture_differences, put_tables
 from real_systems import PUBLISHED, publish
 
 from longsumbench.leaderboards.seed_groups import (
@@ -37,11 +30,7 @@ from longsumbench.leaderboards.seed_groups import (
     ScoresOfRuns,
     compare_groups,
 )
-from longsumbench.leaderboards.significance import (
-    LeaderboardBlock,
-    Outcome,
-    correct_differences,
-)
+from longsumbench.leaderboards.significance import LeaderboardBlock, Outcome, correct_differences
 from longsumbench.leaderboards.table import read_table
 from longsumbench.runs.record import source_seen
 from longsumbench.runs.results import Results

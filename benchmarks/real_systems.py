@@ -1,6 +1,7 @@
 """Imports released outputs of real systems, and runs baselines on the same examples, in four minutes.
 
     python benchmarks/real_systems.py ../shared/data [--results-dir results/reference]
+    python benchmarks/real_systems.py ../shared/data --check       are the scores those of the release and of rouge_score?
     python benchmarks/real_systems_claims.py --check       what docs/findings.md says about them
 
 DATA has `qmsum` and `squality` as the datasets read them, `qmsum_outputs`, `judged/kirstein_qmsum` and
@@ -26,7 +27,11 @@ from contextlib import chdir
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+from rouge_score.rouge_scorer import RougeScorer
+
 import longsumbench
+from longsumbench.metrics.aggregate import read_scores
 from longsumbench.runs.results import Results, pack_runs
 from longsumbench.views.leaderboard import TableView, update_table
 
@@ -39,6 +44,9 @@ BASELINES: dict[str, dict[str, str]] = {  # name → its settings
     "ranker": {"model.rank": "bm25"},  # goes by the query
     "oracle": {},
 }
+WITHOUT_SENTENCES = ("rouge1", "rouge2", "rougeL")
+EVERY = 20  # outputs of a system of which one is scored by rouge_score
+LARGEST_DIFFERENCE = {"baseline-claude-haiku-4-5": 1.36}  # of R-Lsum, in points; of others 0.25
 KEPT = ("config.yaml", "record.json", "scores.csv")
 SETS = {  # dataset → the dataset that reads its texts, the folder of the outputs, their origin, file → system: settings
     "qmsum": (
@@ -177,15 +185,49 @@ def publish(
         print(TableView(update_table(results, name)).render())
 
 
+def check_scores(results: Results, outputs: Path) -> None:
+    """Check the committed scores of the 16 systems on QMSum, example by example and in their means.
+
+    R-1, R-2 and R-L do not depend on how sentences are split. R-Lsum does, so it is only close to that of the release.
+    One in twenty outputs of each system is scored again by rouge_score.
+    """
+    published = {row["file"]: row["published"] for row in read_rows(outputs / "systems.jsonl")}
+    documents = read_rows(outputs / "documents.jsonl")
+    references = {row["id"]: row["references"] for row in documents}
+    library = RougeScorer([*WITHOUT_SENTENCES], use_stemmer=True)
+    columns = [f"{kind}_f" for kind in WITHOUT_SENTENCES]
+    runs = [record for record in results.records("qmsum") if record.imported]
+    files = [record.imported.file.removesuffix(".jsonl") for record in runs if record.imported]
+    assert sorted(files) == sorted(published), files
+    for start, (file, record) in enumerate(zip(files, runs, strict=True)):
+        scores = read_scores(results.run_folder(record) / "scores.csv")
+        means = scores.mean()
+        stated = [published[file][kind] for kind in WITHOUT_SENTENCES]
+        assert np.allclose(means[columns], stated, rtol=0, atol=1e-12), file
+        difference = abs(100 * (means["rougeLsum_f"] - published[file]["rougeLsum"]))
+        assert difference < LARGEST_DIFFERENCE.get(file, 0.25), file
+        for kind, score in record.evaluation.scores.items():
+            own_means = 100 * means[[f"{kind}_{part}" for part in "prf"]]
+            assert np.allclose(own_means, [score.p, score.r, score.f], rtol=0, atol=1e-9), file
+        for row in list(read_rows(outputs / "import" / f"{file}.jsonl"))[start::EVERY]:
+            expected = library.score_multi(references[row["id"]], row["prediction"])
+            f1 = [expected[kind].fmeasure for kind in WITHOUT_SENTENCES]
+            assert np.allclose(scores.loc[row["id"], columns], f1, rtol=0, atol=1e-12), row["id"]
+
+
 def main() -> None:
-    """Make the runs, pack them and make the tables."""
+    """Make the runs, pack them and make the tables; or check the scores."""
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
     parser.add_argument("data", type=Path)
     parser.add_argument("--results-dir", type=Path, default=PUBLISHED)
+    parser.add_argument("--check", action="store_true", help="compare the scores with others")
     options = parser.parse_args()
     results = Results(options.results_dir.resolve())
+    if options.check:
+        check_scores(results, options.data / "qmsum_outputs")
+        return
     with tempfile.TemporaryDirectory() as folder:
         work = Path(folder) / "work"
         work.mkdir()

@@ -16,8 +16,8 @@ from longsumbench.errors import EnvironmentProblem
 _SIGNALS = (signal.SIGINT, signal.SIGTERM)
 # seconds from a time limit until a process that does not react is ended
 _GRACE = 60.0
-# seconds that a timer can be set to
-_LONGEST_TIMER = 1e8
+# seconds that a timer can be set to; 0 would turn it off
+_SHORTEST_TIMER, _LONGEST_TIMER = 1e-6, 1e8
 _T = TypeVar("_T")
 
 
@@ -85,7 +85,7 @@ def time_limit(
     """Stop what is inside after some minutes by an error, and again each half minute if it goes on.
 
     Args:
-        minutes: None for no limit.
+        minutes: None for no limit, 0 to stop at once.
         ends_process: code that hangs outside Python hears of no error; end the process then, a minute after the limit,
             and write its stack to stderr.
         problem: the error to raise; None: one about `timeout_minutes`.
@@ -103,12 +103,14 @@ def time_limit(
         advice = "what it finished is kept, and the same command with a higher limit continues it"
         raise EnvironmentProblem(f"stopped after timeout_minutes={minutes:g}; {advice}")
 
-    seconds = min(60 * minutes, _LONGEST_TIMER)
+    seconds = min(max(60 * minutes, _SHORTEST_TIMER), _LONGEST_TIMER)
     previous_handler = signal.signal(signal.SIGALRM, stop)
-    outer_timer = signal.setitimer(signal.ITIMER_REAL, seconds, _GRACE / 2)
-    if ends_process:
-        faulthandler.dump_traceback_later(seconds + _GRACE, exit=True, file=sys.stderr)
+    outer_timer = signal.getitimer(signal.ITIMER_REAL)
     try:
+        if ends_process:
+            faulthandler.dump_traceback_later(seconds + _GRACE, exit=True, file=sys.stderr)
+        # the last step: a short limit is over at once
+        signal.setitimer(signal.ITIMER_REAL, seconds, _GRACE / 2)
         yield
     finally:
         signal.setitimer(signal.ITIMER_REAL, 0)

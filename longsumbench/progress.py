@@ -52,7 +52,7 @@ class Progress:
         stream: TextIO | None = None,
         paced: bool = True,
     ) -> None:
-        self.label, self.total, self.unit, self.paced = label, total, unit, paced
+        self.label, self.total, self.unit, self.paced = redact(label), total, unit, paced
         self.done = 0
         self._stream = stream or sys.stderr
         self._printed = time.monotonic()
@@ -64,7 +64,7 @@ class Progress:
         self._in_lines = visible and not (self._stream.isatty() or tqdm.__name__ == "tqdm_notebook")
         self._bar = tqdm(
             total=total,
-            desc=label,
+            desc=self.label,
             unit=f" {unit}",
             bar_format=None if paced else "{l_bar}{bar}| {n_fmt}/{total_fmt} [{elapsed}{postfix}]",
             file=self._stream,
@@ -99,7 +99,7 @@ class Progress:
     def advance(self, items: int = 1, note: str = "") -> None:
         """Count completed items; `note` follows the bar ("loss 4.21")."""
         self.done += items
-        self._note = note or self._note
+        self._note = redact(note) or self._note
         for watcher in _watchers:
             watcher(self)
         self._bar.set_postfix_str(self._note, refresh=False)

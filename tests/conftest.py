@@ -28,7 +28,6 @@ settings.load_profile("any machine")
 # Marker of tests that are run only when asked for → what they are.
 ASKED_FOR = {
     "slow": "takes minutes, or repeats a property on more inputs",
-    "numbers": "compares numbers in the documentation with results/reference",
     "slurm": "needs a SLURM, which tests/slurm/start.sh starts",
     "api_server": "needs `transformers serve` (pip install 'transformers[serving]'), `vllm`, or xllamacpp and --weights",
     "latex": "needs a LaTeX with siunitx (Debian: texlive-latex-extra, texlive-science)",

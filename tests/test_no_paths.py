@@ -15,7 +15,7 @@ from support.tiny_gguf import write_twins
 from support.tiny_seq2seq import tiny_checkpoint
 from support.toys import tiny_overrides, toy_words, write_jsonl
 
-from longsumbench.runs.run_names import shorten_paths
+from longsumbench.runs.run_names import shorten_paths, shorten_values
 
 OWNER = "ada_lovelace"
 PROMPT = ["model=prompt", "model.length=5", "model.decode_length=12"]
@@ -108,10 +108,25 @@ def test_shared_files_have_no_path_of_this_machine(
         ("dataset.path=/data/people/me too/texts", "dataset.path=texts"),
         ("../weights/a.gguf", "a.gguf"),
         ("python /data/ada/tool.py --in {texts}", "python tool.py --in {texts}"),
+        (
+            "python /data/ada/tool.py /data/ada/in --out /data/ada/out",
+            "python tool.py in --out out",
+        ),
+        ("cat /data/ada/a b=/data/ada/b ~/c ./d/e", "cat a b=b c e"),
+        ("tool.py /data/ada/a.txt owner/model", "tool.py a.txt owner/model"),
+        ("PATH=/data/ada/bin:/usr/bin:~/bin", "PATH=bin:bin:bin"),
+        ("cc -I/data/ada/x -L../lib/y --in=/data/ada/z", "cc -Ix -Ly --in=z"),
+        ("tool '/data/ada/my texts/a.txt' \"/b/c d/e\"", "tool 'a.txt' \"e\""),
+        ("tool /data/ada/in >/data/ada/out", "tool in >out"),
+        ("file:///data/ada/a.txt", "a.txt"),
+        (r"tool.exe C:\Users\ada\My Texts\a.txt -o D:/out/b", "tool.exe a.txt -o b"),
+        ("Say and/or, 1 / 2 or 3/4; {texts}/a/b", "Say and/or, 1 / 2 or 3/4; {texts}/a/b"),
+        ("<b>a</b></p> <i>b</i>", "<b>a</b></p> <i>b</i>"),
         ("owner/model", "owner/model"),
         ("https://host/v1", "https://host/v1"),
     ],
 )
 def test_of_a_path_the_last_name_stays(text: str, short: str) -> None:
-    """Hub names and addresses are no paths."""
+    """Hub names and addresses are no paths. JSON, which doubles a backslash, stays valid."""
     assert shorten_paths(text) == short
+    assert shorten_values({"command": text}) == {"command": short}

@@ -31,6 +31,17 @@ def test_elsewhere_than_on_a_terminal_lines_are_plain(monkeypatch: pytest.Monkey
     assert "\r" not in stream.getvalue()
 
 
+def test_progress_has_no_secrets(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A password in an untidy address, in a label or a note, is shown neither in a line nor on a bar."""
+    monkeypatch.setattr(progress, "SECONDS_BETWEEN_LINES", 0.0)
+    address = "http://ada:pa/ss#w@rd@host:8000/v1?api_key=rd4711"
+    for stream in (io.StringIO(), Terminal()):
+        with Progress(f"asking {address}", 3, "requests", stream) as shown:
+            shown.advance(note=f"model.base_url={address}")
+        assert "<secret>host:8000/v1?<secret>" in stream.getvalue()
+        assert "rd" not in stream.getvalue()
+
+
 def test_resumed_items_do_not_count_into_the_speed(monkeypatch: pytest.MonkeyPatch) -> None:
     """After 90 of 100 were done before, 5 items in 10 seconds leave 5 items, so 10 seconds; start-up is left out."""
     now = iter([0.0, 60.0])

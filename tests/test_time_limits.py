@@ -6,7 +6,7 @@ import time
 
 import pytest
 
-from longsumbench.errors import DataError
+from longsumbench.errors import DataError, EnvironmentProblem
 from longsumbench.interrupts import time_limit, within_seconds
 
 
@@ -33,4 +33,11 @@ def test_a_limit_within_another_keeps_the_outer_one() -> None:
     for minutes in (1, 1e12, float("inf")):  # no timer can be set to the last ones
         with time_limit(minutes, ends_process=True):
             assert signal.getitimer(signal.ITIMER_REAL)[0] > 59
+    assert signal.getitimer(signal.ITIMER_REAL) == (0.0, 0.0)
+
+
+def test_a_limit_of_no_minutes_stops_what_is_inside_at_once() -> None:
+    """It raises its error, instead of no error and the end of the process a minute later."""
+    with pytest.raises(EnvironmentProblem, match="timeout_minutes=0"), time_limit(0, True):
+        time.sleep(9)
     assert signal.getitimer(signal.ITIMER_REAL) == (0.0, 0.0)

@@ -13,12 +13,7 @@ from yaml import YAMLError  # type: ignore[import-untyped] # has no annotations
 from longsumbench.analysis.dataset.stats import StatsSettings, describe_dataset
 from longsumbench.analysis.dataset.tables import DatasetReport
 from longsumbench.arguments import public_function
-from longsumbench.core import (
-    DatasetSettings,
-    Scoring,
-    build_settings,
-    names_deciding,
-)
+from longsumbench.core import DatasetSettings, Scoring, build_settings, names_deciding
 from longsumbench.core.registry import Registry
 from longsumbench.errors import UsageError
 from longsumbench.runs.compose import translate_hydra_error

@@ -373,7 +373,7 @@ def describe_choice(block: LeaderboardBlock) -> list[str]:
     if untested or (evaluation.groups or evaluation.n) < FEWEST_TEXTS:
         sentence = f"No choice: too few texts. {describe_leader(block)}"
         return [sentence, describe_needed(block)]
-    choice = min(candidates, key=lambda row: (_price(row.first), _seconds(row.first)))
+    choice = min(candidates, key=lambda row: (_price(row.first), row.first.seconds))
     reason = " It costs the least of those not shown to be below the best." if alike[1:] else ""
     sentence = f"Choose {choice.label}. {describe_leader(block)}{reason}"
     return [
@@ -387,10 +387,6 @@ def describe_choice(block: LeaderboardBlock) -> list[str]:
 
 def _price(run: RunRecord) -> float:
     return float(run.ledger.counts.get("price", 0.0))
-
-
-def _seconds(run: RunRecord) -> float:
-    return run.fit.seconds + run.costs.timings.summarize
 
 
 def _describe_reading(row: ResultRow) -> str:

@@ -70,11 +70,11 @@ def check_blanks(words: Sequence[str]) -> None:
     Raises:
         UsageError: there is one; the message has the words without it.
     """
-    for place, word in enumerate(words):
+    for index, word in enumerate(words):
         # What the words from here on would be without blanks, and as they were typed
         joined, with_blanks = word, word
-        of_columns = words[place - 1 : place] == ["--columns"]
-        for next_word in words[place + 1 :]:
+        of_columns = words[index - 1 : index] == ["--columns"]
+        for next_word in words[index + 1 :]:
             unfinished = joined.endswith((",", "=")) and ("=" in joined or of_columns)
             starts_anew = re.match(r"-|[\w./]+=", next_word)
             if not next_word.startswith((",", "=")) and (starts_anew or not unfinished):

@@ -4,13 +4,7 @@ import shlex
 from argparse import Namespace
 from pathlib import Path
 
-from longsumbench.cli.parser import (
-    OVERRIDES,
-    Argument,
-    Command,
-    output_file,
-    output_folder,
-)
+from longsumbench.cli.parser import OVERRIDES, Argument, Command, output_file, output_folder
 from longsumbench.errors import UsageError
 from longsumbench.formatting import print_text
 

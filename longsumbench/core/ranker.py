@@ -11,16 +11,7 @@ from numpy.typing import NDArray
 
 from longsumbench.cache.artifacts import ArtifactCache
 from longsumbench.core import registry
-from longsumbench.core.bounds import (
-    BatchSize,
-    Between,
-    Count,
-    Device,
-    OneOf,
-    Seed,
-    Text,
-    Width,
-)
+from longsumbench.core.bounds import BatchSize, Between, Count, Device, OneOf, Seed, Text, Width
 from longsumbench.core.documents import Example
 from longsumbench.core.run_settings import TRAINED_TOKENIZERS
 from longsumbench.core.settings import setting

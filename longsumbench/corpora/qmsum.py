@@ -28,16 +28,7 @@ from operator import itemgetter
 from pathlib import Path
 from typing import Any
 
-from longsumbench.core import (
-    Corpus,
-    Document,
-    Entry,
-    Example,
-    PartialExample,
-    Row,
-    Section,
-    Source,
-)
+from longsumbench.core import Corpus, Document, Entry, Example, PartialExample, Row, Section, Source
 from longsumbench.corpora.loading.fields import (
     BadRow,
     id_in,
@@ -62,9 +53,9 @@ def qmsum_example(row: Row) -> tuple[PartialExample, ...]:
     document, left_out = _meeting(row, meeting)
     examples = []
     for kind in ("general", "specific"):
-        for place, item in enumerate(objects_in(row, f"{kind}_query_list")):
+        for index, item in enumerate(objects_in(row, f"{kind}_query_list")):
             query, answer = words_in(item, "query"), split_sentences(text_in(item, "answer"))
-            identity = f"{meeting}-{kind}-{place}"
+            identity = f"{meeting}-{kind}-{index}"
             example = Example(identity, None, query, (document,), (answer,))
             examples.append(PartialExample(example, left_out))
     if not examples:

@@ -11,12 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from longsumbench.cache.hub import HUB_NAME
-from longsumbench.exchange.model_card import (
-    hub_files,
-    hub_texts,
-    shared_command,
-    shared_numbers,
-)
+from longsumbench.exchange.model_card import hub_files, hub_texts, shared_command, shared_numbers
 from longsumbench.files import write_atomically
 from longsumbench.formatting import format_count
 from longsumbench.leaderboards.table import find_datasets, read_table

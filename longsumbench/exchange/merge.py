@@ -72,14 +72,14 @@ def _merge_run(folder: Path, source: str, target: Results) -> bool:
             f"the record of another run, {record.run_id} of {record.key.model}",
             folder / "record.json",
         )
-    place = target.folder(*names)
-    if (place / "record.json").is_file():
-        if unlike := _unlike_files(folder, place):
-            problem = f"{' and '.join(unlike)} differ from those of the same run in {place}"
+    run_folder = target.folder(*names)
+    if (run_folder / "record.json").is_file():
+        if unlike := _unlike_files(folder, run_folder):
+            problem = f"{' and '.join(unlike)} differ from those of the same run in {run_folder}"
             raise DataError(f"{problem}; neither is changed: delete one of the two runs", folder)
         return False
-    if place.exists():
-        raise DataError(f"{place} is unfinished: let it end, or delete it", folder)
+    if run_folder.exists():
+        raise DataError(f"{run_folder} is unfinished: let it end, or delete it", folder)
     with TemporaryDirectory(prefix=".merge-", dir=target.root) as temporary:
         copy = Path(temporary, folder.name)
         try:
@@ -87,17 +87,17 @@ def _merge_run(folder: Path, source: str, target: Results) -> bool:
         except shutil.Error as error:
             raise DataError(f"cannot be copied ({error.args[0][0][2]})", folder) from error
         write_atomically(copy / "origin.json", json.dumps({"merged_from": source}) + "\n")
-        place.parent.mkdir(parents=True, exist_ok=True)
-        copy.rename(place)
+        run_folder.parent.mkdir(parents=True, exist_ok=True)
+        copy.rename(run_folder)
     return True
 
 
-def _unlike_files(folder: Path, place: Path) -> list[str]:
+def _unlike_files(folder: Path, run_folder: Path) -> list[str]:
     """Return the files in which two copies of a run differ; its record only if the results do, not the costs."""
-    first, second = hash_scored_files(folder), hash_scored_files(place)
+    first, second = hash_scored_files(folder), hash_scored_files(run_folder)
     names = [name for name in first if first[name] != second.get(name, first[name])]
     results = []
-    for each in (folder, place):
+    for each in (folder, run_folder):
         values = flatten_values(asdict(RunRecord.read(each).evaluation))
         results.append({name: value for name, value in values.items() if value is not None})
     unlike = unlike_values(*results)

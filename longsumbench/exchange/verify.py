@@ -44,10 +44,7 @@ from longsumbench.metrics.evaluate import Evaluation
 from longsumbench.metrics.rouge import Rouge
 from longsumbench.modeling.neural_config import NeuralConfig
 from longsumbench.outputs.files import first_ids
-from longsumbench.outputs.import_outputs import (
-    ImportedConfig,
-    only_summarized,
-)
+from longsumbench.outputs.import_outputs import ImportedConfig, only_summarized
 from longsumbench.rouge.scorer import ROUGE_TYPES
 from longsumbench.runs.compose import hydra_session
 from longsumbench.runs.overrides import add_config_file, as_hydra, read_config_file
@@ -66,12 +63,7 @@ from longsumbench.runs.record import (
 )
 from longsumbench.runs.results import Results, find_stage, hash_scored_files
 from longsumbench.runs.run_names import describe_run
-from longsumbench.runs.scoring import (
-    copies_sources,
-    score_run,
-    scored_examples,
-    total_ledger,
-)
+from longsumbench.runs.scoring import copies_sources, score_run, scored_examples, total_ledger
 from longsumbench.runs.variant import name_variant
 from longsumbench.sentences import split_for_rouge
 

@@ -15,13 +15,7 @@ from numpy.typing import NDArray
 
 from longsumbench.leaderboards.comparability import ROUGE_HEADINGS, ranking_key
 from longsumbench.metrics import statistics
-from longsumbench.metrics.aggregate import (
-    GROUP,
-    PERCENT,
-    Estimate,
-    ScoreTable,
-    values_at,
-)
+from longsumbench.metrics.aggregate import GROUP, PERCENT, Estimate, ScoreTable, values_at
 from longsumbench.metrics.evaluate import score_column
 from longsumbench.runs.record import RunRecord, measured_mean
 from longsumbench.runs.run_names import RunName, name_runs, name_system

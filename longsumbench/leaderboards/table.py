@@ -12,11 +12,7 @@ from longsumbench.core import registry
 from longsumbench.errors import DataError, UnknownName, UsageError
 from longsumbench.leaderboards.comparability import ROUGE_HEADINGS
 from longsumbench.leaderboards.seed_groups import ResultRow
-from longsumbench.leaderboards.significance import (
-    LeaderboardBlock,
-    build_blocks,
-    read_all_scores,
-)
+from longsumbench.leaderboards.significance import LeaderboardBlock, build_blocks, read_all_scores
 from longsumbench.metrics.aggregate import ScoreTable, compute_intervals, read_groups
 from longsumbench.metrics.evaluate import DEFAULT_RANKING_SCORE
 from longsumbench.runs.record import RunRecord

@@ -1,20 +1,15 @@
 """BERTScore (Zhang et al. 2020), computed by the library `bert-score` (extra `bertscore`)."""
 
 import math
+from functools import cached_property
 from importlib.metadata import version
 from typing import Any
 
 from longsumbench.core import Example, Metric, Scoring
 from longsumbench.errors import EnvironmentProblem, UsageError
-from longsumbench.modeling.checkpoints import (
-    check_finite,
-    load_config,
-    load_with_tokenizer,
-    model_folder,
-    model_signature,
-    reading_checkpoint,
-)
+from longsumbench.modeling.checkpoints import check_finite, reading_checkpoint
 from longsumbench.modeling.embeddings import num_positions
+from longsumbench.modeling.pretrained import Pretrained
 
 _OPTION, _LAYER_OPTION = "score.bertscore_model", "score.bertscore_layer"
 # Longer than most encoders read: some damaged weights show only in use
@@ -40,7 +35,7 @@ class BertScore(Metric):
     def check(self) -> None:
         """Load the model and compare a long text with itself."""
         _library()
-        with reading_checkpoint(self._option()):
+        with reading_checkpoint(self._model.shown_as):
             self._similarities(_LONG, [_LONG])
 
     def score(self, prediction: str, example: Example) -> dict[str, float]:
@@ -57,11 +52,12 @@ class BertScore(Metric):
     def _similarities(self, prediction: str, references: list[str]) -> list[float]:
         parts = self._library_scorer().score([prediction], [references])
         values = [part.item() for part in parts]
-        check_finite(values, self._option())
+        check_finite(values, self._model.shown_as)
         return values
 
-    def _option(self) -> str:
-        return f"{_OPTION}={model_folder(self.scoring.bertscore_model, _OPTION)}"
+    @cached_property
+    def _model(self) -> Pretrained:
+        return Pretrained.find(self.scoring.bertscore_model, _OPTION)
 
     def signature(self, n: int) -> str:
         """Name the metric, its version, the library's version, the model and the layer."""
@@ -69,7 +65,7 @@ class BertScore(Metric):
         parts = {
             self.name: self.version,
             "bert_score": version("bert-score"),
-            "model": model_signature(self.scoring.bertscore_model, _OPTION),
+            "model": self._model.signature(),
             "layer": self._layer(),
         }
         return "|".join(f"{name}:{value}" for name, value in parts.items())
@@ -80,15 +76,13 @@ class BertScore(Metric):
 
             from longsumbench.modeling.nn.device import choose_device
 
-            bert_score, option = _library(), self._option()
-            folder = model_folder(self.scoring.bertscore_model, _OPTION)
-            layer = self._layer()
+            bert_score, layer = _library(), self._layer()
             # for its checks; the library loads the model again without any
-            _, network = load_with_tokenizer(AutoModel, folder, option, may_lack="pooler")
+            _, network = self._model.network_with_tokenizer(AutoModel, may_lack="pooler")
             device = str(choose_device(self.scoring.device))
-            with reading_checkpoint(option):
+            with reading_checkpoint(self._model.shown_as):
                 scorer = bert_score.BERTScorer(
-                    model_type=str(folder), num_layers=layer, device=device
+                    model_type=str(self._model.folder), num_layers=layer, device=device
                 )
             # a tokenizer without a limit has a number here that is too large for the library
             tokenizer = scorer._tokenizer
@@ -106,8 +100,8 @@ class BertScore(Metric):
         from transformers import AutoModel
 
         name = self.scoring.bertscore_model
-        config = load_config(AutoModel, model_folder(name, _OPTION), self._option())
-        with reading_checkpoint(self._option()):
+        config = self._model.config(AutoModel)
+        with reading_checkpoint(self._model.shown_as):
             num_layers = int(config.num_hidden_layers)
         layer = self.scoring.bertscore_layer or model2layers.get(name)
         if layer is None or layer > num_layers:

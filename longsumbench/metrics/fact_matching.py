@@ -194,10 +194,10 @@ def _match_fact(fact: PlantedFact, passages: Sequence[str]) -> str:
     def last_place(parts: Sequence[FactPart]) -> tuple[int, int]:
         # A later passage may deny what an earlier one states
         last = _NOWHERE
-        for place, passage in enumerate(passages):
+        for index, passage in enumerate(passages):
             clause = _stating_clause(passage, parts, fact)
             if clause is not None:
-                last = (place, clause) if clause >= 0 else _NOWHERE
+                last = (index, clause) if clause >= 0 else _NOWHERE
         return last
 
     answered = last_place((fact.subject, *fact.answer))
@@ -232,11 +232,11 @@ def _stating_clause(passage: str, parts: Sequence[FactPart], fact: PlantedFact) 
     if any(map(_NEGATION.search, source)):
         return len(clauses)
     last = -1
-    for place, clause in enumerate(clauses):
+    for index, clause in enumerate(clauses):
         if not _has_any(clause, values):
             last = -1 if _DENIES_BEFORE.match(clause) else last
         elif not _NEGATION.search(clause) and not (fact.revoked and _SUPERSEDED.search(clause)):
-            last = place
+            last = index
     return last
 
 
@@ -306,10 +306,10 @@ def _has_part(passage: str, part: FactPart) -> bool:
 def _rounded_forms(value: str) -> Sequence[str]:
     """Return a number as it is rounded to fewer and fewer digits: 4831 → "≈4831", "≈4830", "≈4800" and so on."""
     rounded = [f"{sign}{value}" for sign in _ROUNDINGS]
-    places = range(len(value) if re.fullmatch(r"[\d.]+", value) else 0)
+    exponents = range(len(value) if re.fullmatch(r"[\d.]+", value) else 0)
     for sign, rounding in _ROUNDINGS.items():
-        for place in places:
-            rounded.append(f"{sign}{Decimal(value).quantize(Decimal(f'1e{place}'), rounding):f}")
+        for exponent in exponents:
+            rounded.append(f"{sign}{Decimal(value).quantize(Decimal(f'1e{exponent}'), rounding):f}")
     return rounded
 
 

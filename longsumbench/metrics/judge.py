@@ -151,8 +151,8 @@ class Judge(core.Metric):
             return {}
         most = max(len(of_task[0]) for of_task in rows)
         table = np.full((len(self._judges), len(rows), most), np.nan)
-        for place, of_task in enumerate(rows):
-            table[:, place, : len(of_task[0])] = of_task
+        for index, of_task in enumerate(rows):
+            table[:, index, : len(of_task[0])] = of_task
         groups = number_groups([task.group for task in self._on_points])
         counts = draw_counts(self.scoring.resamples, len(rows), BOOTSTRAP_SEED, groups)
         draws = krippendorff_alpha(table, counts)

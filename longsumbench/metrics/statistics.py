@@ -379,7 +379,7 @@ def perl_intervals(values: Numbers, resamples: int = 1_000) -> Numbers:
     lower, upper = int(tail), int(resamples - tail - 1)
     fraction = resamples - tail - 1 - upper
     bounds = [
-        ranked[place] + (ranked[place + 1] - ranked[place]) * fraction for place in (lower, upper)
+        ranked[index] + (ranked[index + 1] - ranked[index]) * fraction for index in (lower, upper)
     ]
     return np.stack([means.mean(axis=0), *bounds], axis=1)
 
@@ -451,8 +451,8 @@ def model_confidence_set(
     means, errors = np.array([each.mean() for each in scores]), np.empty((resamples, len(scores)))
     for system, of_seeds in enumerate(resampled):
         center = of_seeds.mean(axis=1)
-        places = draw.integers(0, of_seeds.shape[1], of_seeds.shape)
-        seed_means = np.take_along_axis(of_seeds, places, axis=1).mean(axis=1)
+        indices = draw.integers(0, of_seeds.shape[1], of_seeds.shape)
+        seed_means = np.take_along_axis(of_seeds, indices, axis=1).mean(axis=1)
         error = center - means[system] + _seed_factor(scores[system]) * (seed_means - center)
         errors[:, system] = error
     least = _SUM_ERROR * np.abs(values).max()

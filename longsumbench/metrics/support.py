@@ -8,8 +8,8 @@ source --premises--> sentences or chunks --most similar--> pairs with a summary 
 import math
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from functools import cached_property
 from itertools import chain
-from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -19,16 +19,12 @@ from longsumbench.errors import UsageError
 from longsumbench.metrics.statistics import Numbers
 from longsumbench.modeling.checkpoints import (
     check_finite,
-    load_config,
-    load_with_tokenizer,
-    model_digest,
-    model_folder,
     reading_checkpoint,
     resolved_revision,
     split_revision,
-    weights_format,
 )
 from longsumbench.modeling.embeddings import MOST_TOKENS, num_positions
+from longsumbench.modeling.pretrained import Pretrained
 from longsumbench.modeling.ranking import rank
 from longsumbench.rouge.tokenizer import named_tokenizer
 from longsumbench.sentences import SPLITTER_NAME, split_summary
@@ -70,9 +66,9 @@ class Classifier(NamedTuple):
             batch = order[start : start + _BATCH_SIZE]
             texts: tuple[list[str], ...]
             if separator is None:
-                texts = [pairs[place][0] for place in batch], [pairs[place][1] for place in batch]
+                texts = [pairs[index][0] for index in batch], [pairs[index][1] for index in batch]
             else:
-                texts = ([separator.join(pairs[place]) for place in batch],)
+                texts = ([separator.join(pairs[index]) for index in batch],)
             with torch.inference_mode():
                 logits = network(**tokenizer(*texts, **options).to(network.device)).logits
             values[batch] = logits.double().softmax(dim=-1)[:, label].cpu().numpy()
@@ -126,7 +122,7 @@ class Support(Metric):
 
     def check(self) -> None:
         """Load the classifier, find its label, and score a long pair."""
-        with reading_checkpoint(self._option()):
+        with reading_checkpoint(self._model.shown_as):
             self.probabilities([_TEST_PAIR])
 
     def score(self, prediction: str, example: Example) -> dict[str, float]:
@@ -142,25 +138,24 @@ class Support(Metric):
             return {self.name: math.nan}, ()
         compared = self._premises(source, sentences)
         pairs = []
-        for place, nearest in enumerate(self._most_similar(compared, sentences)):
-            pairs += [(premise, place) for premise in nearest]
-        values = self.probabilities([(premise.text, sentences[place]) for premise, place in pairs])
+        for index, nearest in enumerate(self._most_similar(compared, sentences)):
+            pairs += [(premise, index) for premise in nearest]
+        values = self.probabilities([(premise.text, sentences[index]) for premise, index in pairs])
         best = [SentenceScore(-1.0, 0)] * len(sentences)
-        for (premise, place), value in zip(pairs, values, strict=True):
-            if value > best[place].score:
-                best[place] = SentenceScore(value, premise.source)
+        for (premise, index), value in zip(pairs, values, strict=True):
+            if value > best[index].score:
+                best[index] = SentenceScore(value, premise.source)
         return {self.name: float(np.mean([sentence.score for sentence in best]))}, best
 
     def signature(self, n: int) -> str:
         """Name the metric, its version, the classifier with its commit and label, the scheme and the splitter."""
-        scoring, folder = self.scoring, self._folder()
-        labels = load_config(_network_class(), folder, self._option()).id2label
-        name = Path(split_revision(scoring.support_model or "")[0]).name
-        parts = {self.name: self.version, "model": f"{name}@{model_digest(folder)}"}
-        if revision := resolved_revision(folder):
+        scoring, model = self.scoring, self._model
+        labels = model.config(_network_class()).id2label
+        parts = {self.name: self.version, "model": model.signature()}
+        if revision := resolved_revision(model.folder):
             parts["revision"] = revision
         parts |= {
-            "label": labels[entailment_label(labels, scoring.support_label, self._option())],
+            "label": labels[entailment_label(labels, scoring.support_label, model.shown_as)],
             "scheme": scoring.support_scheme,
             "top": self._top or "all",
             "length": scoring.support_length,
@@ -171,7 +166,7 @@ class Support(Metric):
 
     def probabilities(self, pairs: Sequence[tuple[str, str]]) -> list[float]:
         """Return for each pair of a premise and a sentence the probability that the premise supports the sentence."""
-        return self._classifier().probabilities(pairs, self._option())
+        return self._classifier().probabilities(pairs, self._model.shown_as)
 
     @property
     def _top(self) -> int | None:
@@ -204,26 +199,21 @@ class Support(Metric):
         words = [frozenset(split([premise.text])) for premise in compared]
         of_sentences = [frozenset(split([sentence])) for sentence in sentences]
         for similarity in overlaps(words, of_sentences):
-            yield [compared[place] for place in sorted(rank(similarity)[: self._top])]
+            yield [compared[index] for index in sorted(rank(similarity)[: self._top])]
 
-    def _folder(self) -> Path:
+    @cached_property
+    def _model(self) -> Pretrained:
         name, revision = split_revision(self.scoring.support_model or "")
-        return model_folder(name, _MODEL_SETTING, revision=revision, pickled=True)
-
-    def _option(self) -> str:
-        return f"{_MODEL_SETTING}={self._folder()}"
+        return Pretrained.find(name, _MODEL_SETTING, revision=revision, pickled=True)
 
     def _classifier(self) -> Classifier:
         if self._loaded is None:
             from longsumbench.modeling.nn.device import choose_device
 
-            folder, option, kind = self._folder(), self._option(), _network_class()
-            config = load_config(kind, folder, option)
-            label = entailment_label(config.id2label, self.scoring.support_label, option)
-            safe = weights_format(folder) != "bin"
-            tokenizer, network = load_with_tokenizer(
-                kind, folder, option, config=config, use_safetensors=safe
-            )
+            model, kind = self._model, _network_class()
+            config = model.config(kind)
+            label = entailment_label(config.id2label, self.scoring.support_label, model.shown_as)
+            tokenizer, network = model.network_with_tokenizer(kind, config=config)
             limit = min(tokenizer.model_max_length, num_positions(network), MOST_TOKENS)
             # MiniCheck-RoBERTa was trained on texts that its end token joins; for other tokenizers that is a pair
             joined = config.num_labels == 2 and "token_type_ids" not in tokenizer.model_input_names
@@ -250,8 +240,8 @@ def entailment_label(labels: Mapping[int, str], label: str | None, shown_as: str
             f"{shown_as} has one label ({names}), and support needs two or more: give another classifier"
         )
     accepted = _LABELS if label is None else {label.casefold()}
-    places = [place for place, name in labels.items() if name.casefold() in accepted]
-    if len(places) != 1:
+    indices = [index for index, name in labels.items() if name.casefold() in accepted]
+    if len(indices) != 1:
         problem = (
             "no single label says that a text supports another"
             if label is None
@@ -259,7 +249,7 @@ def entailment_label(labels: Mapping[int, str], label: str | None, shown_as: str
         )
         advice = f"set {_LABEL_SETTING} to the one that does (MiniCheck: LABEL_1)"
         raise UsageError(f"{shown_as}: {problem}; its labels are {names}: {advice}")
-    return places[0]
+    return indices[0]
 
 
 def premises(
@@ -274,8 +264,8 @@ def premises(
         chunks: True to join neighbouring sentences as long as they fit.
     """
     parts: list[Premise] = []
-    for place, (text, tokens) in enumerate(zip(source, count_tokens(source), strict=True)):
-        for part in _cut(Premise(text.strip(), place, tokens), count_tokens, longest):
+    for index, (text, tokens) in enumerate(zip(source, count_tokens(source), strict=True)):
+        for part in _cut(Premise(text.strip(), index, tokens), count_tokens, longest):
             # a part joins the chunk before it if it fits
             if chunks and parts and parts[-1].tokens + part.tokens <= longest:
                 last = parts.pop()

@@ -150,11 +150,6 @@ def model_digest(folder: Path) -> str:
     return sha256.hexdigest()[:8]
 
 
-def model_signature(name: str | None, setting: str) -> str:
-    """Return a model's name and the digest of its files ("bert-large-uncased@0a1b2c3d")."""
-    return f"{Path(name or '').name}@{model_digest(model_folder(name, setting))}"
-
-
 def load_network(
     kind: "NetworkClass",
     folder: Path,
@@ -314,20 +309,6 @@ def read_tokenizer(folder: Path, shown_as: str) -> Any:
             f"{shown_as} has no tokenizer: add its files, as save_pretrained writes them"
         )
     return tokenizer
-
-
-def load_with_tokenizer(
-    kind: "NetworkClass", folder: Path, shown_as: str, **options: Any
-) -> tuple[Any, Any]:
-    """Load the tokenizer and the network of a checkpoint; weights of heads for other tasks are ignored.
-
-    Arguments and errors are those of `read_tokenizer` and `load_network`.
-    """
-    tokenizer = read_tokenizer(folder, shown_as)
-    network = load_network(kind, folder, shown_as, other_heads=True, **options)
-    with reading_checkpoint(shown_as):
-        check_vocabulary(tokenizer, network.config.vocab_size, shown_as)
-    return tokenizer, network
 
 
 def check_complete(missing: Collection[str], unexpected: Collection[str], shown_as: str) -> None:

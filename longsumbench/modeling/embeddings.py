@@ -156,9 +156,7 @@ class SentenceEncoder:
 
         self.model.encoder_config()
         # The encoder's own pooler is not used.
-        tokenizer, network = checkpoints.load_with_tokenizer(
-            AutoModel, self.model.folder, self.shown_as, may_lack="pooler"
-        )
+        tokenizer, network = self.model.network_with_tokenizer(AutoModel, may_lack="pooler")
         tokenizer.padding_side = "right"
         limit = min(tokenizer.model_max_length, num_positions(network))
         return tokenizer, network.float().eval(), min(limit, self.form.max_seq_length or limit)

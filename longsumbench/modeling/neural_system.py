@@ -18,12 +18,7 @@ from longsumbench.core.versions import LOADING_VERSION
 from longsumbench.errors import MissingSplit
 from longsumbench.modeling import processes
 from longsumbench.modeling.checkpoints import check_finite
-from longsumbench.modeling.extraction import (
-    ScoredSpans,
-    extracts,
-    mean_target_words,
-    score_spans,
-)
+from longsumbench.modeling.extraction import ScoredSpans, extracts, mean_target_words, score_spans
 from longsumbench.modeling.generation import GeneratedText, generate_texts
 from longsumbench.modeling.model_builder import ModelBuilder
 from longsumbench.modeling.neural_config import NeuralConfig

@@ -82,9 +82,21 @@ class Pretrained:
             merge_adapter(network, folder, f"model.adapter={self.adapter}") if folder else network
         )
 
+    def network_with_tokenizer(self, kind: "NetworkClass", **options: Any) -> tuple[Any, Any]:
+        """Load the tokenizer and the network; weights of heads for other tasks are ignored. Arguments as in `network`."""
+        tokenizer = checkpoints.read_tokenizer(self.folder, self.shown_as)
+        network = self.network(kind, other_heads=True, **options)
+        with checkpoints.reading_checkpoint(self.shown_as):
+            self.check_vocabulary(tokenizer, network.config.vocab_size)
+        return tokenizer, network
+
     def check_vocabulary(self, tokenizer: "PreTrainedTokenizerBase", entries: int) -> None:
         """Check that every token of a tokenizer has one of the network's embeddings."""
         checkpoints.check_vocabulary(tokenizer, entries, self.shown_as)
+
+    def signature(self) -> str:
+        """Return the last part of the name and the digest of the files ("bert-large-uncased@0a1b2c3d")."""
+        return f"{Path(self.name or '').name}@{checkpoints.model_digest(self.folder)}"
 
     def identity(self) -> dict[str, Any]:
         """Return the digest of the model's files and its commit on the hub; also the digest of the adapter."""

@@ -21,11 +21,7 @@ from longsumbench.core import Example, Split, count_words
 from longsumbench.core.versions import LOADING_VERSION
 from longsumbench.errors import UsageError
 from longsumbench.files import digest
-from longsumbench.modeling.checkpoints import (
-    fetch_files,
-    read_tokenizer,
-    reading_checkpoint,
-)
+from longsumbench.modeling.checkpoints import fetch_files, read_tokenizer, reading_checkpoint
 from longsumbench.modeling.gguf_files import find_gguf
 from longsumbench.modeling.units import EncodedSentence
 from longsumbench.progress import track

@@ -11,12 +11,7 @@ from torch import Tensor
 from transformers import PreTrainedTokenizerBase
 
 from longsumbench.cache.artifacts import ArtifactCache
-from longsumbench.core import (
-    Example,
-    FitContext,
-    Split,
-    settings_deciding,
-)
+from longsumbench.core import Example, FitContext, Split, settings_deciding
 from longsumbench.core.versions import LOADING_VERSION
 from longsumbench.modeling import tokenizer as tokenization, units as packing
 from longsumbench.modeling.collate import UnitCollator, make_unit_row, stored_rows

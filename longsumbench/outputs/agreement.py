@@ -280,8 +280,8 @@ def _measure_aspect(
     if np.isfinite(judgements).sum(axis=0).max() > 1:
         # each annotator is compared with the mean of the others
         kinds[ANNOTATORS], compared[ANNOTATORS] = "ceiling", []
-        for place, scores in enumerate(judgements):
-            others = average_first_axis(np.delete(judgements, place, axis=0))
+        for index, scores in enumerate(judgements):
+            others = average_first_axis(np.delete(judgements, index, axis=0))
             compared[ANNOTATORS].append((scores, np.round(others, 12)))
     rows = []
     for name, pairs in compared.items():

@@ -313,8 +313,8 @@ def compare(
     results = Results.at(results_dir)
     # The runs may have scored other examples, but not other texts, nor in another way
     opened = tuple(open_run(run, results) for run in runs)
-    for place, run in enumerate(opened):
-        if run.record.run_id in [earlier_run.record.run_id for earlier_run in opened[:place]]:
+    for index, run in enumerate(opened):
+        if run.record.run_id in [earlier_run.record.run_id for earlier_run in opened[:index]]:
             raise UsageError(f"{run.label} is named twice; name each run once")
         _check_comparable(run, opened[0])
     ids = _common_ids(opened, intersect)
@@ -401,19 +401,19 @@ def compare_measures(
     learning = gate_rows(list(rows.values()), by_run)
     # First all differences, then one correction over all of them
     differences: dict[tuple[int, str], PairDifference] = {}
-    for place, (baseline, run) in enumerate(sides):
+    for number, (baseline, run) in enumerate(sides):
         pair = rows[run.record.run_id], rows[baseline.record.run_id]
         for measure in _choose_measures(measures, baseline, run):
             difference = compare_groups(*pair, measure, by_run)
             if difference is not None:
-                differences[place, measure] = difference
+                differences[number, measure] = difference
     tables: list[list[ComparisonRow]] = [[] for _ in sides]
-    for (place, measure), judged in correct_differences(differences).items():
-        baseline, run = sides[place]
-        if any(learning[side.record.run_id].word in NEVER_RANKED for side in sides[place]):
+    for (number, measure), judged in correct_differences(differences).items():
+        baseline, run = sides[number]
+        if any(learning[side.record.run_id].word in NEVER_RANKED for side in sides[number]):
             judged = judged._replace(outcome=Outcome.NOT_LEARNED)
         scores = baseline.metric_scores(measure, ids), run.metric_scores(measure, ids)
-        tables[place].append(_comparison_row(measure, *scores, judged))
+        tables[number].append(_comparison_row(measure, *scores, judged))
     return [tuple(rows) for rows in tables]
 
 

@@ -34,12 +34,7 @@ from longsumbench.metrics.aggregate import PERCENT, read_score_table
 from longsumbench.rouge.all_pairs import number_words, rouge_n
 from longsumbench.runs.evidence import num_wanted, read_evidence, read_stored_inputs, stored_indices
 from longsumbench.runs.predictions import read_summaries
-from longsumbench.runs.record import (
-    RunRecord,
-    output_files,
-    output_problems,
-    split_variant,
-)
+from longsumbench.runs.record import RunRecord, output_files, output_problems, split_variant
 from longsumbench.runs.results import Results, split_read_by
 from longsumbench.runs.run_names import describe_run
 from longsumbench.runs.verdicts import JudgedSentence, judged_lists, read_verdicts
@@ -168,7 +163,7 @@ def inspect_example(run: str | Path | RunRecord, example: str, results: Results)
     number = _find_example(example, [summary.id for summary in summaries], record)
     summary, split = summaries[number], split_read_by(folder, record)
     _, scores_file = output_files(len(record.evaluation.checkpoints))[0]
-    places = stored_indices(folder / "evidence")
+    indices = stored_indices(folder / "evidence")
     row = _read_row(folder / scores_file, summary.id)
     scores = {
         heading: PERCENT * row[f"{kind}_f"] for kind, heading in ROUGE_HEADINGS.items() if row
@@ -176,7 +171,7 @@ def inspect_example(run: str | Path | RunRecord, example: str, results: Results)
     ranking, ranked_by = {}, record.evaluation.ranked_by
     if ranked_by not in ROUGE_HEADINGS and math.isfinite(row.get(ranked_by, math.nan)):
         ranking[find_heading(ranked_by)] = unit_factor(record, ranked_by) * row[ranked_by]
-    has_evidence = number in places
+    has_evidence = number in indices
     # The texts may be gone, or read again with other examples
     has_texts = split is not None and summary.id in split.ids
     return Inspection(
@@ -186,7 +181,7 @@ def inspect_example(run: str | Path | RunRecord, example: str, results: Results)
         read_evidence(folder / "evidence", number)[1] if has_evidence else None,
         scores,
         example=split[split.ids.index(summary.id)] if split and has_texts else None,
-        no_evidence="" if has_evidence else _explain_no_evidence(number, places, record),
+        no_evidence="" if has_evidence else _explain_no_evidence(number, indices, record),
         input_text=read_stored_inputs(folder / "inputs.jsonl").get(summary.id),
         verdicts=read_verdicts(folder),
         ranking_score=ranking,
@@ -199,18 +194,18 @@ def _find_example(name: str, ids: Sequence[str], record: RunRecord) -> int:
     if name.isdecimal() and int(name) < len(ids):
         return int(name)
     suggestion = "" if name.isdecimal() else did_you_mean(name, ids)
-    places = f"its examples have the indices 0 to {len(ids) - 1}" if ids else "it summarized none"
-    raise UsageError(f"{describe_run(record)} summarized no example '{name}'{suggestion}; {places}")
+    extent = f"its examples have the indices 0 to {len(ids) - 1}" if ids else "it summarized none"
+    raise UsageError(f"{describe_run(record)} summarized no example '{name}'{suggestion}; {extent}")
 
 
-def _explain_no_evidence(number: int, places: set[int], record: RunRecord) -> str:
+def _explain_no_evidence(number: int, indices: set[int], record: RunRecord) -> str:
     if record.imported:
         return f"{describe_run(record)} has no evidence: its outputs were written outside the suite"
     # The advice is the run's own command, which can be copied
     words = [word for word in record.command if not word.startswith("decode.evidence=")]
     more = f"decode.evidence=all keeps it for all examples: {shlex.join([*words, 'decode.evidence=all'])}"
-    if places:
-        extent = f"{format_count(len(places), 'example')}, {min(places)} to {max(places)}"
+    if indices:
+        extent = f"{format_count(len(indices), 'example')}, {min(indices)} to {max(indices)}"
         return f"no evidence of example {number} was kept; {describe_run(record)} has that of {extent}; {more}"
     if not num_wanted(value := record.config.decode.evidence, examples=1):
         return f"{describe_run(record)} kept no evidence (decode.evidence={value}); if the system supports it, {more}"

@@ -13,13 +13,7 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from longsumbench.core import Example, Metric, Row, Scoring, count_words, registry
-from longsumbench.corpora.loading.fields import (
-    BadRow,
-    any_text_in,
-    id_in,
-    text_document,
-    texts_in,
-)
+from longsumbench.corpora.loading.fields import BadRow, any_text_in, id_in, text_document, texts_in
 from longsumbench.corpora.loading.row_files import (
     ROW_ENDINGS,
     TABLE,

@@ -36,9 +36,9 @@ def load_outputs(run: str | Path | RunRecord, results_dir: str | Path = "results
     split = split_read_by(opened.folder, opened.record)
     texts = {}
     if split is not None:
-        for place, name in enumerate(split.ids):
+        for index, name in enumerate(split.ids):
             if name in opened.predictions:
-                texts[name] = [" ".join(sentences) for sentences in split[place].references]
+                texts[name] = [" ".join(sentences) for sentences in split[index].references]
     rows = {
         name: (text, count_words([text]), texts.get(name))
         for name, text in opened.predictions.items()

@@ -89,8 +89,8 @@ def _totals(reference: _Ids, candidate: _Ids, places: _Ids) -> tuple[int, int, i
 @_compiled
 def _within_counts(counts: _Ids, available: _Ids) -> int:
     total = 0
-    for place in range(1, len(counts)):
-        total += min(counts[place], available[place])
+    for index in range(1, len(counts)):
+        total += min(counts[index], available[index])
     return total
 
 

@@ -62,11 +62,11 @@ def match_bits(candidate: Sequence[int], words: Mapping[int, int]) -> tuple[dict
     """Return word → the bits of its positions in the candidate, and the bits of the marks."""
     bits = dict.fromkeys(words.keys() & set(candidate), 0)
     marks = 0
-    for place, word in enumerate(candidate):
+    for index, word in enumerate(candidate):
         if word in bits:
-            bits[word] |= 1 << place
+            bits[word] |= 1 << index
         elif word == END:
-            marks |= 1 << place
+            marks |= 1 << index
     return bits, marks
 
 

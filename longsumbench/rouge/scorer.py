@@ -19,13 +19,7 @@ from longsumbench.core import Scoring
 from longsumbench.core.versions import SCORING_VERSION
 from longsumbench.rouge import stemmers
 from longsumbench.rouge.overlap import Overlap, common, count_overlap
-from longsumbench.rouge.tokenizer import (
-    END,
-    MARK,
-    Vocabulary,
-    default_words,
-    named_tokenizer,
-)
+from longsumbench.rouge.tokenizer import END, MARK, Vocabulary, default_words, named_tokenizer
 from longsumbench.sentences import split_for_rouge
 
 IMPLEMENTATION = f"longsumbench-{SCORING_VERSION}"

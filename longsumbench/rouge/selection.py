@@ -13,13 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from longsumbench.core import Example
-from longsumbench.rouge.all_pairs import (
-    Ids,
-    Ints,
-    num_ngrams,
-    score_counts,
-    shared_ngrams,
-)
+from longsumbench.rouge.all_pairs import Ids, Ints, num_ngrams, score_counts, shared_ngrams
 from longsumbench.rouge.scorer import SuiteScorer
 
 _Tokens = Sequence[str]

@@ -21,13 +21,7 @@ from typing import Any
 
 from omegaconf import OmegaConf
 
-from longsumbench.cache.artifacts import (
-    REPAIR,
-    clear_partial,
-    find_damage,
-    hash_file,
-    user_cache,
-)
+from longsumbench.cache.artifacts import REPAIR, clear_partial, find_damage, hash_file, user_cache
 from longsumbench.errors import DataError, shorten_path
 from longsumbench.files import digest, hash_regular, replaced_file, write_atomically
 from longsumbench.formatting import format_bytes

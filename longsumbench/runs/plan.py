@@ -23,13 +23,7 @@ from longsumbench.errors import EnvironmentProblem, UsageError
 from longsumbench.files import digest
 from longsumbench.progress import track
 from longsumbench.runs.checkpoints import find_used_run
-from longsumbench.runs.compose import (
-    OWN_SWEEP,
-    compose,
-    compose_files,
-    hydra_session,
-    with_recipe,
-)
+from longsumbench.runs.compose import OWN_SWEEP, compose, compose_files, hydra_session, with_recipe
 from longsumbench.runs.overrides import (
     as_hydra,
     expand,

@@ -241,6 +241,11 @@ class RunRecord:
         return self.fit.steps > 0
 
     @property
+    def seconds(self) -> float:
+        """Seconds to train and to summarize; 0 for imported outputs."""
+        return self.fit.seconds + self.costs.timings.summarize
+
+    @property
     def zero_shot(self) -> bool:
         """True if the system is a checkpoint that was not trained here."""
         return self.system.checkpoint is not None and not (self.trained or is_untrained(self))

@@ -45,13 +45,7 @@ from longsumbench.runs.bundles import (
     unpack_bundle,
     write_bundle,
 )
-from longsumbench.runs.record import (
-    VERIFIED_FILE,
-    WORK_FOLDER,
-    RunRecord,
-    TornRecord,
-    output_files,
-)
+from longsumbench.runs.record import VERIFIED_FILE, WORK_FOLDER, RunRecord, TornRecord, output_files
 
 _log = logging.getLogger(__name__)
 

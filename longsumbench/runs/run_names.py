@@ -26,9 +26,14 @@ _NEVER_NAMED = (*SAME_SYSTEM, "speed", "seed")
 _PRETRAINED = ("checkpoint", "revision", "adapter", "init")  # say most about a system
 _SECTIONS = ("model", "decode", "train")
 _NULL = "null"
-# From the beginning of a word or value: an absolute path, also with blanks; or one that begins with . or ..
+_WORD = r"""(?:[^\s/\\,\]"'<>:]|:(?![/\\~.]))+"""
+_SLASH = r"[/\\]++"  # JSON doubles a backslash
+# A folder's name may have blanks. No blank of a name stands behind "tool.py" or before an option, a setting or a path.
+_FOLDER = rf"(?:(?!{_WORD}\.\w{{1,5}}\s){_WORD}[ ](?!-|[\w.]+=|[~.]*[/{{<>|&]|[A-Za-z]:)){{0,3}}{_WORD}{_SLASH}"
+# At the beginning of a word, of a value, of an entry in a list, or after the letters of an option
+_PATH_BEGINS = r"""(?:(?<![^\s=,\[("'<>|&;@])|(?<=:)(?!//))(?P<option>(?:-[A-Za-z]+)?)"""
 _FOLDERS = re.compile(
-    r"""(?<![^\s=,\["'])(?:[~/][^,\]"']*/|\.{1,2}/(?:[^\s,\]"']*/)?)(?=[^\s,\]"'])"""
+    rf"""{_PATH_BEGINS}(?:file:/+|(?:~[\w.-]*|\.{{1,2}}|[A-Za-z]:){_SLASH}|/+(?={_FOLDER}))(?:{_FOLDER})*(?=[^\s,\]"'])"""
 )
 _IS_NAME = re.compile(r"[\w./~-]+")  # may be a path
 _GGUF = ".gguf"
@@ -80,7 +85,7 @@ def _read_metadata(model: str) -> Mapping[str, Mapping[str, Any]]:
 
 def shorten_paths(text: str) -> str:
     """Return a text in which each path is its last name; hub names and addresses stay."""
-    return _FOLDERS.sub("", text)
+    return _FOLDERS.sub(r"\g<option>", text)
 
 
 def shorten_values(values: Mapping[str, Any]) -> Any:

@@ -11,12 +11,7 @@ from typing import Any
 
 from longsumbench.core.registry import Registry
 from longsumbench.errors import BrokenPlugin, DataError
-from longsumbench.files import (
-    BadFile,
-    check_contained,
-    writable_folder,
-    write_atomically,
-)
+from longsumbench.files import BadFile, check_contained, writable_folder, write_atomically
 from longsumbench.leaderboards.matrix import build_matrices
 from longsumbench.leaderboards.table import Table, find_datasets, read_table
 from longsumbench.runs.results import Results

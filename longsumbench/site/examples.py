@@ -175,7 +175,7 @@ def _write_run(
         "parts": _write_parts(
             data, f"outputs/{name}-", map(shown_outputs.get, ids if outputs else ())
         ),
-        "pages": [place for place in range(len(ids)) if (pages / f"{place}.html").is_file()],
+        "pages": [index for index in range(len(ids)) if (pages / f"{index}.html").is_file()],
     }
     _write_parts(data, f"runs/{name}-", [content])
     return {"id": run.run_id, "oracle": run.oracle, "outputs": bool(outputs)}
@@ -227,9 +227,9 @@ def _write_parts(data: Path, name: str, values: Iterable[Any]) -> list[int]:
         if not parts or len(value) + sum(map(len, parts[-1])) > _PART_BYTES:
             parts.append([])
         parts[-1].append(value)
-    for place, part in enumerate(parts):
-        call = b'receive("%b%d", [%b]);\n' % (name.encode(), place, b",\n".join(part))
-        write_atomically(data / f"{name}{place}.js", call)
+    for index, part in enumerate(parts):
+        call = b'receive("%b%d", [%b]);\n' % (name.encode(), index, b",\n".join(part))
+        write_atomically(data / f"{name}{index}.js", call)
     return [0, *accumulate(map(len, parts))][:-1]
 
 

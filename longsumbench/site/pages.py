@@ -180,11 +180,9 @@ def plot_against_cost(shown: SiteTable) -> Scatter | None:
     price = _plot_scatter(
         shown, "price", "US$ for all summaries", lambda run: run.ledger.counts.get("price")
     )
-    return price or _plot_scatter(shown, "time", "seconds to train and summarize", _run_time)
-
-
-def _run_time(run: RunRecord) -> float | None:
-    return None if run.imported else run.fit.seconds + run.costs.timings.summarize
+    if price:
+        return price
+    return _plot_scatter(shown, "time", "seconds to train and summarize", lambda run: run.seconds)
 
 
 def _plot_scatter(

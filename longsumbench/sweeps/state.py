@@ -29,6 +29,7 @@ from longsumbench.formatting import (
     escape_line,
     format_duration,
     plain_table,
+    redact,
     terminal_width,
 )
 
@@ -194,7 +195,7 @@ def _render_sweep(sweep: Sweep) -> str:
     origin = f"by {conductor.name}" if conductor else f"on {start.host}"
     lines = [
         f"sweep {sweep.root.name}: {describe_sweep(sweep, states)}",
-        break_command(shlex.join(start.command), terminal_width()),
+        break_command(redact(shlex.join(start.command)), terminal_width()),
         f"started {begun} {origin}, launcher {start.launcher}; {describe_progress(states)}",
         "",
         status_table(sweep, states),
@@ -241,7 +242,7 @@ def status_table(sweep: Sweep, states: Sequence[PointState]) -> str:
         took = format_duration(state.seconds) if state.state in (DONE, RUNNING, FAILED) else ""
         score = "" if state.score is None else f"{state.score:.1f}"
         cells = (state.name, state.state, took, score, describe_point(state))
-        rows.append([number, *map(escape_line, cells)])
+        rows.append([number, *(escape_line(redact(cell)) for cell in cells)])
         log = sweep.file(number, "log")
         if state.state == FAILED and log.is_file():
             logs.append(f"log of run {number}: {log}")

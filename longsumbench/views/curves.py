@@ -34,12 +34,7 @@ from longsumbench.metrics.aggregate import Estimate
 from longsumbench.runs.record import source_seen
 from longsumbench.runs.results import Results
 from longsumbench.runs.run_names import hide_folders
-from longsumbench.views.footnotes import (
-    describe_budget,
-    describe_intervals,
-    describe_mark,
-    join,
-)
+from longsumbench.views.footnotes import describe_budget, describe_intervals, describe_mark, join
 from longsumbench.views.outcomes import describe_single_seeds
 from longsumbench.views.series import (
     Panel,

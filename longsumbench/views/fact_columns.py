@@ -10,13 +10,7 @@ from typing import Any
 
 from longsumbench.formatting import format_duration, percent
 from longsumbench.leaderboards.seed_groups import NEVER_RANKED, NOT_SHOWN, ResultRow
-from longsumbench.runs.record import (
-    SHORT_ID,
-    RecordedSystem,
-    RunRecord,
-    length_ratio,
-    source_seen,
-)
+from longsumbench.runs.record import SHORT_ID, RecordedSystem, RunRecord, length_ratio, source_seen
 from longsumbench.runs.run_names import name_checkpoint
 
 _OUTPUT_FACTS = {  # column of the CSV → fact in the record

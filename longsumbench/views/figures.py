@@ -66,18 +66,18 @@ def system_styles(models: Sequence[str]) -> list[dict[str, Any]]:
     A model's first line looks the same in every picture. Its other lines have a colour that no model has, if one is
     left. The oracle is grey.
     """
-    places = []
+    indices = []
     for model in models:
-        places.append(_SYSTEMS.index(model) if model in _SYSTEMS else crc32(model.encode()))
-    usual = {COLOURS[place % len(COLOURS)] for place in places}
+        indices.append(_SYSTEMS.index(model) if model in _SYSTEMS else crc32(model.encode()))
+    usual = {COLOURS[index % len(COLOURS)] for index in indices}
     free = [colour for colour in COLOURS if colour not in usual]
     styles = []
     for number, model in enumerate(models):
-        place, same = places[number], models[:number].count(model)
-        colour = free.pop(0) if same and free else COLOURS[place % len(COLOURS)]
+        index, same = indices[number], models[:number].count(model)
+        colour = free.pop(0) if same and free else COLOURS[index % len(COLOURS)]
         style = {
             "color": GREY if model == "oracle" else colour,
-            "marker": _MARKERS[(place + same) % len(_MARKERS)],
+            "marker": _MARKERS[(index + same) % len(_MARKERS)],
             "markersize": 6.5,
             "markeredgecolor": "white",
             "markeredgewidth": 0.7,

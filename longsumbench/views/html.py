@@ -54,9 +54,9 @@ def repeated_spans(text: str) -> list[tuple[int, int]]:
     words = list(_WORD_RUN.finditer(text))
     lowered = [word[0].lower() for word in words]
     seen, repeated = set(), [False] * len(words)
-    for place, trigram in enumerate(zip(lowered, lowered[1:], lowered[2:], strict=False)):
+    for index, trigram in enumerate(zip(lowered, lowered[1:], lowered[2:], strict=False)):
         if trigram in seen:
-            repeated[place : place + 3] = [True] * 3
+            repeated[index : index + 3] = [True] * 3
         seen.add(trigram)
     spans = []
     for is_repeated, group in groupby(range(len(words)), repeated.__getitem__):

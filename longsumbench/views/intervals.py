@@ -95,11 +95,11 @@ class IntervalFigure:
 
 
 def _draw_rows(plot: "Axes", rows: Sequence[IntervalRow]) -> None:
-    for place, row in enumerate(rows):
+    for index, row in enumerate(rows):
         (style,) = system_styles([row.model])
         ends = [row.number.low, row.number.high]
-        plot.plot(ends, [place, place], color=style["color"], linewidth=2.2, alpha=0.7)
-        plot.plot([row.number.mean], [place], **style)
+        plot.plot(ends, [index, index], color=style["color"], linewidth=2.2, alpha=0.7)
+        plot.plot([row.number.mean], [index], **style)
     labels = [textwrap.fill(row.label, _LABEL_WIDTH) for row in rows]
     plot.set_yticks(range(len(rows)), labels)
     plot.set_ylim(len(rows) - 0.5, -0.5)

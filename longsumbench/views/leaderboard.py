@@ -34,12 +34,7 @@ from longsumbench.views.footnotes import collect_runs, describe_untrained, footn
 from longsumbench.views.intervals import IntervalFigure, IntervalPanel, IntervalRow
 from longsumbench.views.ledger import ledger_block
 from longsumbench.views.published import published_blocks
-from longsumbench.views.recall import (
-    SURVIVAL_PANELS,
-    recall_figure,
-    recall_lines,
-    survival_figure,
-)
+from longsumbench.views.recall import SURVIVAL_PANELS, recall_figure, recall_lines, survival_figure
 from longsumbench.views.series import SeriesFigure, draw_series
 from longsumbench.views.tables import Block, Stressed, Tied, csv_text, rounded_frame
 

@@ -10,12 +10,7 @@ from dataclasses import dataclass, field, replace
 
 from longsumbench.formatting import format_count
 from longsumbench.leaderboards.comparability import SURVIVAL
-from longsumbench.leaderboards.seed_groups import (
-    NEVER_RANKED,
-    NOT_SHOWN,
-    UNKNOWN,
-    ResultRow,
-)
+from longsumbench.leaderboards.seed_groups import NEVER_RANKED, NOT_SHOWN, UNKNOWN, ResultRow
 from longsumbench.metrics.fact_survival import FACT_KINDS
 from longsumbench.views.footnotes import describe_intervals, describe_mark, join
 from longsumbench.views.outcomes import describe_single_seeds

@@ -176,28 +176,28 @@ class Block:
         """Return the block with changed cells, which keep their marks; `change` gets a cell and its column's number."""
         rows = []
         for row in self.rows:
-            rows.append([type(cell)(change(cell, place)) for place, cell in enumerate(row)])
+            rows.append([type(cell)(change(cell, index)) for index, cell in enumerate(row)])
         return replace(self, rows=rows)
 
-    def select(self, places: Sequence[int]) -> "Block":
+    def select(self, indices: Sequence[int]) -> "Block":
         """Return the block with the columns that have these numbers."""
         rows = []
         for row in self.rows:
-            rows.append([row[place] for place in places])
+            rows.append([row[index] for index in indices])
         return replace(
             self,
-            columns=tuple(self.columns[place] for place in places),
-            align="".join(self.align[place] for place in places),
+            columns=tuple(self.columns[index] for index in indices),
+            align="".join(self.align[index] for index in indices),
             rows=rows,
-            groups=tuple(self.groups[place] for place in places) if self.groups else (),
-            names=tuple(self.names[place] for place in places) if self.names else (),
+            groups=tuple(self.groups[index] for index in indices) if self.groups else (),
+            names=tuple(self.names[index] for index in indices) if self.names else (),
         )
 
     def without_empty_columns(self) -> "Block":
         """Return the block without the columns that are empty in all rows."""
         filled: set[int] = set()
         for row in self.rows:
-            filled.update(place for place, cell in enumerate(row) if cell)
+            filled.update(index for index, cell in enumerate(row) if cell)
         return self.select(sorted(filled))
 
 
@@ -232,12 +232,12 @@ def _fit_columns(block: Block, width: int) -> tuple[Block, list[str]]:
     # First the columns that must be there, then the optional ones from the most important
     least = _narrowest(block, _COMFORTABLE)
     optional = [block.columns.index(name) for name in block.optional if name in block.columns]
-    selected = [place for place in range(len(least)) if place not in optional]
-    for place in reversed(optional):
+    selected = [index for index in range(len(least)) if index not in optional]
+    for index in reversed(optional):
         used = sum(least[other] + _COLUMN_GAP for other in selected)
-        if used + least[place] <= width:
-            selected.append(place)
-    left_out = [on_one_line(block.columns[place]) for place in optional if place not in selected]
+        if used + least[index] <= width:
+            selected.append(index)
+    left_out = [on_one_line(block.columns[index]) for index in optional if index not in selected]
     block = block.select(sorted(selected))
 
     # What is left of the width goes to the columns that need most
@@ -247,14 +247,14 @@ def _fit_columns(block: Block, width: int) -> tuple[Block, list[str]]:
         missing = [full - least for full, least in zip(natural, widths, strict=True)]
         widths[missing.index(max(missing))] += 1
         room -= 1
-    return block.map_cells(lambda cell, place: _broken(cell, widths[place])), left_out
+    return block.map_cells(lambda cell, index: _broken(cell, widths[index])), left_out
 
 
 def _natural(block: Block) -> list[int]:
     """Return the width of each column if no cell is broken."""
     widths = []
-    for place, name in enumerate(block.columns):
-        cells = [name, *(_TERMINAL_MARKS.put(row[place]) for row in block.rows)]
+    for index, name in enumerate(block.columns):
+        cells = [name, *(_TERMINAL_MARKS.put(row[index]) for row in block.rows)]
         widths.append(max(map(len, "\n".join(cells).split("\n"))))
     return widths
 
@@ -267,13 +267,13 @@ def on_one_line(name: str) -> str:
 def _narrowest(block: Block, comfortable: int = 0) -> list[int]:
     """Return the least width of each column: of a text, that of its longest piece, or `comfortable` if it is longer."""
     least = _natural(block)
-    for place, letter in enumerate(block.align):
+    for index, letter in enumerate(block.align):
         if letter == "l":
-            text = " ".join(row[place] for row in block.rows)
+            text = " ".join(row[index] for row in block.rows)
             pieces = [len(piece.rstrip()) for piece in _PIECE.findall(text)]
-            heading = max(map(len, block.columns[place].split("\n")))
+            heading = max(map(len, block.columns[index].split("\n")))
             narrow = max(heading, min(_WIDEST_PIECE, max(pieces, default=0)))
-            least[place] = max(narrow, min(comfortable, least[place]))
+            least[index] = max(narrow, min(comfortable, least[index]))
     return least
 
 

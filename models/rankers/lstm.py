@@ -31,10 +31,11 @@ from longsumbench.core import (
 )
 from longsumbench.core.versions import LOADING_VERSION
 from longsumbench.errors import DataError, MissingSplit
-from longsumbench.modeling.checkpoints import check_finite, load_with_tokenizer
+from longsumbench.modeling.checkpoints import check_finite
 from longsumbench.modeling.collate import check_rows, stored_rows
 from longsumbench.modeling.nn.device import check_memory, choose_device
 from longsumbench.modeling.nn.initialization import xavier
+from longsumbench.modeling.pretrained import Pretrained
 from longsumbench.modeling.tokenizer import tokenizer_identity, trained_tokenizer
 from longsumbench.modeling.training.trainer import train as train_network
 from longsumbench.models.rankers.lstm_network import (
@@ -189,8 +190,8 @@ class LstmRanker(LearnedRanker):
     @classmethod
     def load(cls, folder: Path) -> Self:
         """Load what `save` wrote."""
-        ranker_name = f"the ranker {folder}"
-        tokenizer, model = load_with_tokenizer(LstmRankerModel, folder, ranker_name)
+        saved = Pretrained(folder, f"the ranker {folder}")
+        tokenizer, model = saved.network_with_tokenizer(LstmRankerModel)
         return cls(model, tokenizer)
 
 

@@ -19,10 +19,7 @@ from longsumbench.core import (
     setting,
 )
 from longsumbench.errors import UsageError
-from longsumbench.modeling.generation_defaults import (
-    read_default_prefix,
-    read_generation_defaults,
-)
+from longsumbench.modeling.generation_defaults import read_default_prefix, read_generation_defaults
 from longsumbench.modeling.neural_config import NeuralConfig
 from longsumbench.modeling.pretrained import Pretrained
 

@@ -206,9 +206,9 @@ class FusionResult(AnalysisResult):
         """Return one row per run and bar, and one for all bars: the shares of stated sources, 0–100."""
         rows = []
         bins = self.settings.bins
-        for place, (run_id, name) in enumerate(self.runs.items() if self.fusions else ()):
+        for index, (run_id, name) in enumerate(self.runs.items() if self.fusions else ()):
             stated = pd.DataFrame(
-                [msgspec.structs.asdict(fusion.outputs[place]) for fusion in self.fusions]
+                [msgspec.structs.asdict(fusion.outputs[index]) for fusion in self.fusions]
             )
             stated["id"] = [fusion.id for fusion in self.fusions]
             stated["bar"] = [fusion.distance_bin for fusion in self.fusions]
@@ -428,24 +428,24 @@ def _find_example_fusions(
     documents: list[int] = []  # number of the document of each sentence
     for number, document in enumerate(example.documents, 1):
         documents += [number for _ in document.sentences()]
-    for place, pair in enumerate(best_pairs(words, reference_words, settings.kind)):
+    for index, pair in enumerate(best_pairs(words, reference_words, settings.kind)):
         if not pair.fused(settings.overlap, settings.rise):
             continue
         # positions are printed from 1; both sentences may be of different documents
         first, second = pair.first, pair.second
-        texts = reference_words[place], words[first], words[second]
+        texts = reference_words[index], words[first], words[second]
         stated = []
         for run in runs:
             output = split_summary(run.summaries[example.id])
             stated.append(
-                _stated(run.record.run_id, output, reference[place], texts, settings, scorer)
+                _stated(run.record.run_id, output, reference[index], texts, settings, scorer)
             )
         yield Fusion(
             id=example.id,
             distance_bin=(second - first) * settings.bins // len(source),
             distance=pair.distance,
-            reference_index=place + 1,
-            reference_sentence=reference[place],
+            reference_index=index + 1,
+            reference_sentence=reference[index],
             source_indices=(first + 1, second + 1),
             num_source_sentences=len(source),
             documents=(documents[first], documents[second]),

@@ -148,9 +148,9 @@ def sample_dataset(
     runs = [_open_run(folder, record, texts) for folder, record in records]
     # a summary of every run is needed, so that all numbers are of the same examples
     common = []
-    for place, name in enumerate(split.ids):
+    for index, name in enumerate(split.ids):
         if all(name in outputs.summaries for outputs in runs):
-            common.append(place)
+            common.append(index)
     if not common:
         raise UsageError(
             f"no example of the {split.name} split was summarized by all of the {len(runs)} runs"

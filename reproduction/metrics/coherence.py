@@ -1,6 +1,7 @@
 """Semantic coherence: how probably each sentence of a summary follows the previous one (PageSum, Eq. 12)."""
 
 from collections.abc import Sequence
+from functools import cached_property
 from itertools import pairwise
 from typing import ClassVar
 
@@ -9,12 +10,8 @@ import numpy as np
 from longsumbench import sentences
 from longsumbench.core import Example, Metric, Scoring
 from longsumbench.metrics.support import Classifier
-from longsumbench.modeling.checkpoints import (
-    load_with_tokenizer,
-    model_folder,
-    model_signature,
-    reading_checkpoint,
-)
+from longsumbench.modeling.checkpoints import reading_checkpoint
+from longsumbench.modeling.pretrained import Pretrained
 from longsumbench.sentences import split_summary
 
 _MODEL_SETTING = "score.coherence_model"
@@ -42,7 +39,7 @@ class Coherence(Metric):
 
     def check(self) -> None:
         """Load the model and score a long pair."""
-        with reading_checkpoint(self._option()):
+        with reading_checkpoint(self._model.shown_as):
             self._probabilities([_TEST_PAIR])
 
     def score(self, prediction: str, example: Example) -> dict[str, float]:
@@ -52,11 +49,12 @@ class Coherence(Metric):
 
     def signature(self, n: int) -> str:
         """Name the metric, its version, the model and the sentence splitter."""
-        model = model_signature(self.scoring.coherence_model, self.setting)
+        model = self._model.signature()
         return f"{self.name}:{self.version}|model:{model}|sentences:{sentences.SPLITTER_NAME}"
 
-    def _option(self) -> str:
-        return f"{self.setting}={model_folder(self.scoring.coherence_model, self.setting)}"
+    @cached_property
+    def _model(self) -> Pretrained:
+        return Pretrained.find(self.scoring.coherence_model, self.setting)
 
     def _probabilities(self, pairs: Sequence[tuple[str, str]]) -> list[float]:
         """Return for each pair the probability that the second sentence follows the first."""
@@ -65,11 +63,9 @@ class Coherence(Metric):
 
             from longsumbench.modeling.nn.device import choose_device
 
-            folder = model_folder(self.scoring.coherence_model, self.setting)
-            tokenizer, network = load_with_tokenizer(
-                AutoModelForNextSentencePrediction, folder, self._option()
-            )
+            kind = AutoModelForNextSentencePrediction
+            tokenizer, network = self._model.network_with_tokenizer(kind)
             longest = min(tokenizer.model_max_length, network.config.max_position_embeddings)
             network = network.to(choose_device(self.scoring.device)).eval()
             self._loaded = Classifier(tokenizer, network, _IS_NEXT, longest)
-        return self._loaded.probabilities(pairs, self._option())
+        return self._loaded.probabilities(pairs, self._model.shown_as)

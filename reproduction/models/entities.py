@@ -119,7 +119,7 @@ def _capital_runs(sentence: str) -> Iterator[_Run]:
 
 def _bare_word(piece: str) -> tuple[str, bool, bool]:
     """Return a word without the signs around it; True if a run ends before it; True if one ends after it."""
-    places = [place for place, sign in enumerate(piece) if sign.isalnum()]
+    places = [index for index, sign in enumerate(piece) if sign.isalnum()]
     if not places:
         return "", piece != "", False
     start, end = places[0], places[-1] + 1

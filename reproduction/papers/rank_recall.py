@@ -27,10 +27,7 @@ from longsumbench_reproduction.papers.conditions import (
 )
 from longsumbench_reproduction.papers.page_model import Job, Page
 from longsumbench_reproduction.papers.paper_tables import PaperClaim
-from longsumbench_reproduction.papers.published_rows import (
-    read_printed_table,
-    require_seeds,
-)
+from longsumbench_reproduction.papers.published_rows import read_printed_table, require_seeds
 
 _PRINTED_ON = "WikiSum"
 # Ranker → system in published.csv
@@ -117,10 +114,10 @@ def _tabulate_recalls(
             rows.append([_PRINTED_AS[name], printed_label, *printed[name]])
         our_name = f"{name} (order of the text)" if name == UNRANKED else name
         row = [our_name, f"ours on {dataset.settings.name}"]
-        for place, num_best in enumerate(KEPT):
+        for index, num_best in enumerate(KEPT):
             labels = dataset.name, name, _measure_name(num_best)
             if name in printed:
-                value = float(printed[name][place])
+                value = float(printed[name][index])
                 numbers.append(claims.TableNumber(claims.PRINTED, *labels, value, source=source))
             effect = paired_effect(_recall_values(results, name, num_best))
             half, n = effect.half_width(), len(first.texts_of_each)

@@ -182,8 +182,8 @@ def _scores_block(
             optional += [headings[kind] for kind in _LEAST_NEEDED if kind in headings]
     align = "l" + "r" * (len(cells) - 1) + "lrrr"
     learned = [means.learned_cells(row.label, dataset) for row in lines]
-    for place, name in enumerate(published_rows.LEARNED_COLUMNS):
-        cells[name] = [row_cells[place] for row_cells in learned]
+    for index, name in enumerate(published_rows.LEARNED_COLUMNS):
+        cells[name] = [row_cells[index] for row_cells in learned]
     cells[_RUNS_COLUMN] = [row.runs for row in lines]
     return Block(
         dataset,

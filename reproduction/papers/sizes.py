@@ -6,7 +6,7 @@ from typing import NamedTuple
 import numpy as np
 import pandas as pd
 
-from longsumbench.analysis.dataset.stats import StatsSettings, sample_places
+from longsumbench.analysis.dataset.stats import StatsSettings, sample_indices
 from longsumbench.analysis.dataset.tables import (
     PUBLISHED_SIZES,
     TABLES_OF_SIZES,
@@ -70,13 +70,13 @@ def measure_lengths(
     """
     split_examples = find_split(texts, split)
     settings: StatsSettings = build_settings(StatsSettings, {"sample": sample}, "")
-    places = sample_places(split, len(split_examples), settings)
+    indices = sample_indices(split, len(split_examples), settings)
     counters = {WORDS: count_words, **_count_tokens(texts, tokenizer, required)}
     return DatasetLengths(
         examples={name: len(examples) for name, examples in texts.splits.items()},
         split=split,
-        size=len(places),
-        tables=_count_lengths(split_examples, places, counters),
+        size=len(indices),
+        tables=_count_lengths(split_examples, indices, counters),
     )
 
 
@@ -102,12 +102,12 @@ def _count_tokens(texts: Texts, name: str | None, required: bool) -> dict[str, _
 
 
 def _count_lengths(
-    split: Split, places: Sequence[int], counters: Mapping[str, _Count]
+    split: Split, indices: Sequence[int], counters: Mapping[str, _Count]
 ) -> dict[str, pd.DataFrame]:
     # All counters read an example at once: the texts are read from the disk one by one
-    lengths = np.full((len(counters), len(places), 2), np.nan)
-    for row, place in enumerate(track(places, f"counting {split.name}", len(places))):
-        example = split[place]
+    lengths = np.full((len(counters), len(indices), 2), np.nan)
+    for row, index in enumerate(track(indices, f"counting {split.name}", len(indices))):
+        example = split[index]
         for number, count in enumerate(counters.values()):
             documents = [list(document.sentences()) for document in example.documents]
             lengths[number, row, 0] = sum(map(count, documents))

@@ -14,11 +14,7 @@ from support.run_records import TRAINED, changed, measured, record
 
 from longsumbench.core import Cut, Truncation
 from longsumbench.errors import DataError, UsageError
-from longsumbench.leaderboards.published import (
-    PUBLISHED_AS,
-    find_published,
-    read_published,
-)
+from longsumbench.leaderboards.published import PUBLISHED_AS, find_published, read_published
 from longsumbench.leaderboards.table import read_table
 from longsumbench.metrics.aggregate import MeasureMean
 from longsumbench.runs.record import RunRecord

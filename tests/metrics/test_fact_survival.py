@@ -4,15 +4,7 @@ import math
 from dataclasses import replace
 
 import pytest
-from support.planted_facts import (
-    CORRECTION,
-    DECISION,
-    NAME,
-    NEUTRAL,
-    NUMBER,
-    REVOKED,
-    TWO_PLACES,
-)
+from support.planted_facts import CORRECTION, DECISION, NAME, NEUTRAL, NUMBER, REVOKED, TWO_PLACES
 
 from longsumbench.core import Document, Example, PlantedFact, Scoring, Section
 from longsumbench.metrics.fact_survival import FactSurvival

@@ -134,7 +134,7 @@ class Meeting(Metric):
     def score(self, prediction: str, example: Example) -> dict[str, float]:
         """Record it."""
         self.met[prediction] = example.references[0][0]
-        return {"meets": float(len(self.met))}
+        return {"meets": float(self.met[prediction])}
 
     def signature(self, n: int) -> str:
         """Return its name."""
@@ -157,9 +157,10 @@ def test_no_output_meets_a_reference_of_its_text(groups: list[str]) -> None:
 
 
 def test_a_floor_of_single_questions_is_a_cycle() -> None:
-    """With a text each, the ids are shuffled, and each output meets the reference of the next one, as ever."""
+    """With a text each, the ids are shuffled, and each output meets the reference of the next one; its row has that score."""
     metric = Meeting()
-    score_shuffled([metric], questions(list("abcdefgh")), [*map(str, range(8))])
+    table = score_shuffled([metric], questions(list("abcdefgh")), [*map(str, range(8))])
+    assert dict(table["meets"]) == {output: float(met) for output, met in metric.met.items()}
     order = [*map(str, np.random.default_rng(1).permutation(8))]
     assert metric.met == dict(zip(order, [*order[1:], order[0]], strict=True))
     assert score_shuffled([metric], questions(["a", "a"]), ["0", "1"]).empty

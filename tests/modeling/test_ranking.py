@@ -9,14 +9,7 @@ from hypothesis import given, strategies as st
 
 from longsumbench.core.registry import rankers
 from longsumbench.errors import UsageError
-from longsumbench.modeling.ranking import (
-    bm25,
-    lexrank,
-    rank,
-    similarities,
-    tfidf,
-    tfidf_with_title,
-)
+from longsumbench.modeling.ranking import bm25, lexrank, rank, similarities, tfidf, tfidf_with_title
 
 TEXT = st.lists(st.sampled_from(["red", "fox", "den", "a", "the"]), max_size=6).map(" ".join)
 

@@ -10,11 +10,7 @@ from support.json_files import read_json
 from support.toys import TINY, ToySplit, example, tiny_recipe
 
 from longsumbench.cache.artifacts import ArtifactCache
-from longsumbench.core import (
-    Decoding,
-    FitContext,
-    LearnedRanker,
-)
+from longsumbench.core import Decoding, FitContext, LearnedRanker
 from longsumbench.errors import UsageError
 from longsumbench.modeling.ranking import Ranking
 from longsumbench.models.rankers.lstm import LstmRanker

@@ -8,12 +8,7 @@ from typing import Any
 
 import pytest
 import torch
-from support import (
-    etads_networks,
-    hierarchical_networks,
-    pagesum_networks,
-    seal_networks,
-)
+from support import etads_networks, hierarchical_networks, pagesum_networks, seal_networks
 from support.networks import alone
 from support.reproduction import tdmca_networks
 from torch import Tensor

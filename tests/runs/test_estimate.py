@@ -8,12 +8,7 @@ from support.tiny_causal import causal_folder
 from support.tiny_seq2seq import tiny_checkpoint
 
 from longsumbench.core import TrainConfig
-from longsumbench.runs.estimate import (
-    RunCost,
-    describe_costs,
-    estimate_point,
-    examples_in_batch,
-)
+from longsumbench.runs.estimate import RunCost, describe_costs, estimate_point, examples_in_batch
 from longsumbench.runs.plan import plan
 
 API = [

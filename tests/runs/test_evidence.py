@@ -8,11 +8,7 @@ from support.watching import like
 
 from longsumbench.core import AXES, REFERENCE_AXIS, Evidence, Summary
 from longsumbench.errors import DataError
-from longsumbench.runs.evidence import (
-    read_evidence,
-    stored_indices,
-    write_evidence,
-)
+from longsumbench.runs.evidence import read_evidence, stored_indices, write_evidence
 
 
 def small(**changes: object) -> Evidence:

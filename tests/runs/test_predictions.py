@@ -11,23 +11,10 @@ from hypothesis import given, strategies as st
 from support.toys import ToySplit
 from support.watching import Watching, WatchingConfig, like
 
-from longsumbench.core import (
-    Cut,
-    Decoding,
-    Example,
-    Summary,
-    System,
-    SystemConfig,
-    Truncation,
-)
+from longsumbench.core import Cut, Decoding, Example, Summary, System, SystemConfig, Truncation
 from longsumbench.runs import predictions
 from longsumbench.runs.evidence import read_evidence, stored_indices
-from longsumbench.runs.predictions import (
-    length_buckets,
-    part_file,
-    read_summaries,
-    summarize_split,
-)
+from longsumbench.runs.predictions import length_buckets, part_file, read_summaries, summarize_split
 
 SPLIT = ToySplit.of("test", 10)
 

@@ -13,20 +13,10 @@ from support.watching import Watching, WatchingConfig, with_watching
 
 from longsumbench.cache.artifacts import cache_folder
 from longsumbench.cli.main import main
-from longsumbench.core import (
-    Decoding,
-    Example,
-    Summary,
-    Truncation,
-    registry,
-)
+from longsumbench.core import Decoding, Example, Summary, Truncation, registry
 from longsumbench.corpora.own_files import Input
 from longsumbench.errors import UsageError
-from longsumbench.runs.summarize import (
-    describe_losses,
-    settle_decoding,
-    unlike_what_was_learned,
-)
+from longsumbench.runs.summarize import describe_losses, settle_decoding, unlike_what_was_learned
 
 ONE = "Alpha beta gamma. Delta. Aaa aaa. Epsilon zeta eta theta.\n\nB b. C c. Nothing of this is read any more."
 Typed = Callable[..., tuple[int, str, list[str]]]

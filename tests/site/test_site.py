@@ -14,20 +14,11 @@ from support.run_records import changed, judged, record
 from support.stored_runs import small_results, store
 
 from longsumbench.errors import UsageError
-from longsumbench.leaderboards.significance import (
-    Outcome,
-    build_blocks,
-)
+from longsumbench.leaderboards.significance import Outcome, build_blocks
 from longsumbench.runs.record import ImportedOutputs
 from longsumbench.runs.results import Results
 from longsumbench.site.build import write_site
-from longsumbench.site.pages import (
-    Scatter,
-    axis_ticks,
-    page_name,
-    plot_against_cost,
-    show_block,
-)
+from longsumbench.site.pages import Scatter, axis_ticks, page_name, plot_against_cost, show_block
 from longsumbench.sweeps.state import FAILED, PointState, Sweep
 from longsumbench.views.outcomes import describe_leader
 

@@ -12,11 +12,7 @@ from longsumbench.leaderboards.seed_groups import (
     ResultRow,
     average_seeds,
 )
-from longsumbench.leaderboards.significance import (
-    CorrectedDifference,
-    LeaderboardBlock,
-    Outcome,
-)
+from longsumbench.leaderboards.significance import CorrectedDifference, LeaderboardBlock, Outcome
 from longsumbench.views.outcomes import (
     describe_leader,
     describe_pair,

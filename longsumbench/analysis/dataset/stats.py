@@ -98,11 +98,11 @@ def read_splits(
     for name, split in splits.items():
         counts = []
         # counts are of all examples, slow measures of a sample
-        places, rows = frozenset(sample_places(name, len(split), settings)), {}
+        indices, rows = frozenset(sample_indices(name, len(split), settings)), {}
         groups: dict[str, int] = {}
         for index, example in enumerate(track(split, f"reading {name}", len(split))):
             counts.append(count_example(example))
-            if index in places:
+            if index in indices:
                 number = groups.setdefault(example.source_group(), len(groups))
                 rows[example.id] = {**measure(example), GROUP: number}
         table = pd.DataFrame(counts, columns=list(COUNTED), dtype=np.int32)
@@ -110,7 +110,7 @@ def read_splits(
     return tuple(split_stats)
 
 
-def sample_places(split: str, size: int, settings: StatsSettings) -> list[int]:
+def sample_indices(split: str, size: int, settings: StatsSettings) -> list[int]:
     """Return the sorted indices of a split's sampled examples; they depend only on the seed, the name and sizes."""
     if settings.sample is None or size <= settings.sample:
         return list(range(size))

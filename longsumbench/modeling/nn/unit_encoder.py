@@ -284,9 +284,9 @@ def pieces(
         longest = lengths[start]
         stop = min(len(lengths), start + max(1, limit // longest))
         enough = start + -(-max(ENOUGH_TOKENS, limit // 16) // longest)
-        for place in range(enough, stop):
-            if lengths[place] < (1 - padding) * longest:
-                stop = place
+        for index in range(enough, stop):
+            if lengths[index] < (1 - padding) * longest:
+                stop = index
                 break
         yield slice(start, stop), longest
         start = stop

@@ -5,11 +5,7 @@ import torch
 from hypothesis import given, strategies as st
 from transformers import PegasusConfig
 
-from longsumbench.modeling.nn.unit_encoder import (
-    PIECE_TOKENS,
-    UnitEncoder,
-    pieces,
-)
+from longsumbench.modeling.nn.unit_encoder import PIECE_TOKENS, UnitEncoder, pieces
 
 pytestmark = pytest.mark.usefixtures("float64")
 

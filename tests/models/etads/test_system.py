@@ -11,10 +11,7 @@ from support.etads_networks import VARIANTS
 from support.hand_texts import encode_words, text_of
 from support.toys import ToySplit, build_tiny, fit_tiny
 
-from longsumbench.core import (
-    Decoding,
-    Evidence,
-)
+from longsumbench.core import Decoding, Evidence
 from longsumbench.modeling import neural_system
 from longsumbench.modeling.generation import GeneratedText
 from longsumbench.models.etads.config import EtadsConfig

@@ -6,9 +6,7 @@ import pytest
 
 from longsumbench.core import build_settings
 from longsumbench.errors import UsageError
-from longsumbench.models.hierarchical_transformer.config import (
-    HierarchicalTransformerConfig,
-)
+from longsumbench.models.hierarchical_transformer.config import HierarchicalTransformerConfig
 from longsumbench_reproduction.models.tdmca.config import TdmcaConfig
 
 

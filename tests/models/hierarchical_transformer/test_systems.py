@@ -11,14 +11,7 @@ from support.language_models import text_example
 from support.toys import ToySplit, build_tiny, fit_tiny, tiny_recipe
 
 from longsumbench.cache.artifacts import ArtifactCache
-from longsumbench.core import (
-    Decoding,
-    Document,
-    Evidence,
-    Example,
-    FitContext,
-    Section,
-)
+from longsumbench.core import Decoding, Document, Evidence, Example, FitContext, Section
 from longsumbench.modeling import neural_system
 from longsumbench.modeling.generation import GeneratedText
 from longsumbench.modeling.unit_reader import collate_units

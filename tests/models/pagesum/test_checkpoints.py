@@ -7,14 +7,7 @@ from typing import Any
 import pytest
 import torch
 from support.json_files import read_json, write_json
-from support.pagesum_networks import (
-    DECODINGS,
-    PAD,
-    START,
-    batch,
-    stock,
-    targets,
-)
+from support.pagesum_networks import DECODINGS, PAD, START, batch, stock, targets
 from support.toys import ToySplit, tiny_recipe
 from torch import Tensor
 from transformers import (

@@ -4,16 +4,7 @@ from typing import Any
 
 import pytest
 import torch
-from support.pagesum_networks import (
-    END,
-    PAD,
-    RAGGED,
-    START,
-    batch,
-    network,
-    stock,
-    targets,
-)
+from support.pagesum_networks import END, PAD, RAGGED, START, batch, network, stock, targets
 from torch import Tensor
 from torch.nn import functional as F
 

@@ -27,9 +27,7 @@ from longsumbench.core import (
 )
 from longsumbench.errors import MissingSplit, UsageError
 from longsumbench.modeling.training import trainer
-from longsumbench.modeling.training.trainer import (
-    recompute_activations,
-)
+from longsumbench.modeling.training.trainer import recompute_activations
 from longsumbench.models.prompt.config import PromptConfig
 from longsumbench.models.prompt.fine_tuning import (
     PromptCollator,

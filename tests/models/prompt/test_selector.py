@@ -11,12 +11,7 @@ from support.language_models import EchoEngine, prompted, text_example
 from support.run_records import record
 from support.stored_runs import store
 from support.tiny_causal import causal_folder
-from support.toys import (
-    WORDS,
-    example,
-    fit_tiny,
-    tiny_recipe,
-)
+from support.toys import WORDS, example, fit_tiny, tiny_recipe
 
 from longsumbench.cache.artifacts import ArtifactCache
 from longsumbench.core import Decoding, FitContext

@@ -11,13 +11,7 @@ from support.toys import ToySplit
 from transformers import PreTrainedTokenizerBase
 
 from longsumbench.cache.artifacts import ArtifactCache
-from longsumbench.core import (
-    Example,
-    Ranker,
-    RankerSettings,
-    Scoring,
-    texts_to_rank,
-)
+from longsumbench.core import Example, Ranker, RankerSettings, Scoring, texts_to_rank
 from longsumbench.errors import DataError
 from longsumbench.modeling.ranking import find_ranker, rank, tfidf_with_title
 from longsumbench.modeling.tokenizer import trained_tokenizer

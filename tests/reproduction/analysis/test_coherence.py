@@ -13,12 +13,7 @@ from support.run_records import TRAINED, record
 from longsumbench.core import Example, Scoring
 from longsumbench.errors import DataError
 from longsumbench.metrics.statistics import holm, paired_effect
-from longsumbench_reproduction.analysis.coherence import (
-    REFERENCE,
-    SHUFFLED,
-    score_texts,
-    shuffled,
-)
+from longsumbench_reproduction.analysis.coherence import REFERENCE, SHUFFLED, score_texts, shuffled
 from longsumbench_reproduction.metrics.coherence import Coherence
 
 

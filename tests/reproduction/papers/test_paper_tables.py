@@ -92,7 +92,7 @@ def selected(paper_table: PaperTable, row: PaperRow, dataset: str) -> pd.DataFra
 
 
 @pytest.mark.parametrize("name", NAMES)
-def test_an_paper_table_is_complete(name: str) -> None:
+def test_a_paper_table_is_complete(name: str) -> None:
     """It names only scales, datasets and rows that exist; a claim has rows or a reason, and a margin its source."""
     paper_table = PAPER_TABLES[name]
     assert paper_table.default in paper_table.scales
