@@ -272,7 +272,9 @@ class PromptSystem(System):
                 requests += dialogue.requests(decoding)
             if not requests:
                 break
-            answers = _note_answers(self.builder.engine.answer(requests, decoding), number, requests)
+            answers = _note_answers(
+                self.builder.engine.answer(requests, decoding), number, requests
+            )
             for dialogue in [dialogue for dialogue in dialogues if dialogue.pending]:
                 dialogue.add_answers(list(islice(answers, len(dialogue.pending))))
                 while unfinished and not (unfinished[0].pending or unfinished[0].problem):
