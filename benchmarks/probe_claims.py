@@ -242,6 +242,22 @@ SAME_SIZE = {
     },
 }
 SEAL_128, EA_128 = (Claim(model, "extractive_length=128") for model in ("seal", "ea"))
+EQUAL_TOTALS = [  # EA once, SEAL for each of two segments
+    Claim(
+        model,
+        length,
+        document_length=512,
+        training=(("batch_words", 1_024),),
+        examples=200,
+        seeds=(7, 8, 9, 10, 11, 12),
+    )
+    for model, length in (
+        ("ea", "extractive_length=128"),
+        ("seal", "extractive_length=64"),
+        ("ea", ""),  # 256
+        ("seal", "extractive_length=128"),
+    )
+]
 HOW_THEY_READ = {  # rows of the table of docs/probe.md
     SEAL_128: "selects 128 tokens for every segment of the summary",
     EA_128: "selects 128 tokens once",
@@ -249,7 +265,7 @@ HOW_THEY_READ = {  # rows of the table of docs/probe.md
     Claim("ca"): "compresses all of them to 256 vectors",
     TRUNC: "the first 256 tokens",
 }
-CLAIMS = (*SEAL_FAMILY, *PAGESUMS, *ETADS, *HIERARCHICAL, *PROSE, *SAME_SIZE)
+CLAIMS = (*EQUAL_TOTALS, *SEAL_FAMILY, *PAGESUMS, *ETADS, *HIERARCHICAL, *PROSE, *SAME_SIZE)
 AT_LENGTHS = {  # model → how its row begins
     "pagesum": "`pagesum`, pages of 128 tokens",
     "hierarchical_transformer": "`hierarchical_transformer`, paragraphs of 128 tokens",
@@ -512,7 +528,13 @@ def seal_sentences(runs: Runs) -> list[tuple[str, str]]:
     )
     chance = 100 * runs[TRUNC][0].scores[CHANCE].mean()
     relayed = max(of_seeds(runs[PAGESUM], RELAYED))
+    ea_128, seal_64, ea_256, seal_128 = (mean(runs[claim], ALL) for claim in EQUAL_TOTALS)
     return [
+        (
+            FINDINGS,
+            f"EA states {ea_128} % with 128 tokens and SEAL {seal_64} % with 2 × 64; EA {ea_256} % with 256 and SEAL"
+            f" {seal_128} % with 2 × 128",
+        ),
         (PROBE, f"{minutes(runs, HOW_THEY_READ)} minutes per run"),
         (PROBE, f"{mean(runs[SEAL_128], SINGLE)} against {mean(runs[EA_128], SINGLE)} %"),
         (

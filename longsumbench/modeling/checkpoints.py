@@ -5,6 +5,7 @@ is never run: weights are safetensors or, where a caller permits it, pickles of 
 one line that says what is wrong, where, and what to do.
 """
 
+import copy
 import hashlib
 import re
 import warnings
@@ -285,10 +286,23 @@ def read_tokenizer(folder: Path, shown_as: str) -> Any:
         EnvironmentProblem: the tokenizer needs a package that is not installed.
         DataError: a file is damaged.
     """
+    check_files(folder)
+    if folder.is_file():
+        # whoever asks may change its own
+        return copy.deepcopy(_load_gguf_tokenizer(folder, hash_file(folder), shown_as))
+    return _load_tokenizer(folder, shown_as)
+
+
+@cache  # takes seconds
+def _load_gguf_tokenizer(path: Path, sha256: str, shown_as: str) -> Any:
+    """Load the tokenizer in a GGUF file; the hash is part of the cache's key."""
+    return _load_tokenizer(path, shown_as)
+
+
+def _load_tokenizer(folder: Path, shown_as: str) -> Any:
     from transformers import AutoTokenizer
     from transformers.utils import is_protobuf_available, is_sentencepiece_available
 
-    check_files(folder)
     check_content(folder)
     with reading_checkpoint(shown_as):
         try:
