@@ -4,7 +4,8 @@ checkpoint or address --list_readings--> settings of each way --> launches --fin
 """
 
 import logging
-from collections.abc import Iterable, Sequence
+import math
+from collections.abc import Iterable, Mapping, Sequence
 from tempfile import TemporaryDirectory
 from typing import Any, NamedTuple
 
@@ -19,6 +20,7 @@ from longsumbench.sweeps.sweep import Launch
 _log = logging.getLogger(__name__)
 
 _READINGS = ("beginning", "ends", "select", "stages", "refine")  # of any text, the cheapest first
+_MEASURED = 4  # texts; batches and servers are faster than one request alone
 _PROMPT_LENGTH, _ANSWER_LENGTH = 1_500, 512  # tokens
 _OF_SMALL_MODELS = {"decode.no_repeat_ngram": 4}  # they repeat themselves; servers lack the setting
 
@@ -61,47 +63,80 @@ def fits(launch: Launch, examples: Iterable[Example]) -> bool:
     return True
 
 
+class Way(NamedTuple):
+    """What a way of reading costs with all texts.
+
+    Attributes:
+        launch: index of its launch.
+        seconds, tokens, price: estimated; the price in US dollars.
+    """
+
+    launch: int
+    seconds: float
+    tokens: float
+    price: float
+
+
 class Affordable(NamedTuple):
-    """How many texts language models can summarize in some time.
+    """What language models can do in some time.
 
     Attributes:
         number: of texts.
-        seconds: about what each launch takes with so many.
+        seconds: index of a launch → about what it takes with so many texts.
     """
 
     number: int
-    seconds: Sequence[float]
+    seconds: Mapping[int, float]
 
 
-def find_affordable(launches: Sequence[Launch], number: int, minutes: float) -> Affordable:
-    """Return how many of some texts fit into the time; say what they cost. 0 minutes are no limit.
+def find_affordable(
+    launches: Sequence[Launch], number: int, minutes: float, fewest: int
+) -> Affordable:
+    """Return how many of some texts fit into the time, and which ways of reading; say what they cost.
 
-    To measure the speed of each model, its first way of reading summarizes one text.
+    To measure the speed of each model, its first way of reading summarizes four texts. The slowest ways are left out until
+    `fewest` texts fit. 0 minutes are no limit.
     """
+    ways = _estimate_ways(launches)
+    available = 60 * minutes or math.inf
+    slow = []
+    while len(ways) > 1 and _count_fitting(ways, number, available) < min(number, fewest):
+        slow.append(max(ways, key=lambda way: way.seconds))
+        ways.remove(slow[-1])
+    chosen = max(1, _count_fitting(ways, number, available))
+    share = chosen / number
+    seconds, tokens, price = (share * sum(values) for values in list(zip(*ways, strict=True))[1:])
+    dollars = f", US$ {price:,.2g}" if price else ""
+    said = (
+        f"{format_count(len(ways), 'way')} of reading {format_count(chosen, 'text')}: {tokens / 1e6:,.2g} million tokens,"
+        f" about {format_duration(seconds)}{dollars}."
+    )
+    if chosen < number:
+        said += f" Of {number} texts, so many fit into --minutes {minutes:g}"
+        models: list[Any] = [launches[way.launch].points[0].config.model for way in slow]
+        names = ", ".join(model.reading for model in models)
+        said += f", without {names}." if names else "."
+    _log.info(said)
+    return Affordable(chosen, {way.launch: share * way.seconds for way in ways})
+
+
+def _count_fitting(ways: Sequence[Way], number: int, available: float) -> int:
+    seconds = sum(way.seconds for way in ways)
+    return number if seconds <= available else int(number * available / seconds)
+
+
+def _estimate_ways(launches: Sequence[Launch]) -> list[Way]:
     speeds: dict[tuple[str, str], float] = {}
-    seconds, tokens, dollars = [], 0.0, 0.0
-    for launch in launches:
+    ways = []
+    for index, launch in enumerate(launches):
         config = launch.points[0].config
         model: Any = config.model
         name = str(model.checkpoint), str(model.base_url)
         if name not in speeds:
             speeds[name] = _measure_speed(launch)
         cost = estimate_point(config)
-        seconds.append(cost.tokens * speeds[name])
-        tokens += cost.tokens
-        dollars += cost.price or 0.0
-    share = min(1.0, 60 * minutes / sum(seconds)) if minutes and sum(seconds) else 1.0
-    chosen = max(1, int(share * number))
-    share = chosen / number
-    price = f", US$ {share * dollars:,.2g}" if dollars else ""
-    work = f"{share * tokens / 1e6:,.2g} million tokens, about {format_duration(share * sum(seconds))}{price}"
-    limit = (
-        f" Of {number} texts, so many fit into --minutes {minutes:g}." if chosen < number else ""
-    )
-    _log.info(
-        f"{format_count(len(launches), 'way')} of reading {format_count(chosen, 'text')}: {work}.{limit}"
-    )
-    return Affordable(chosen, [share * part for part in seconds])
+        ways.append(Way(index, cost.tokens * speeds[name], cost.tokens, cost.price or 0.0))
+    return ways
 
 
 def set_words(words: Iterable[str], *chosen: str) -> list[str]:
@@ -113,7 +148,7 @@ def set_words(words: Iterable[str], *chosen: str) -> list[str]:
 def _measure_speed(launch: Launch) -> float:
     """Return the seconds for each token that is estimated; 0 if the model fails, which its runs will say."""
     with TemporaryDirectory() as folder:
-        words = set_words(launch.words, "decode.limit=1", f"results_dir={folder}")
+        words = set_words(launch.words, f"decode.limit={_MEASURED}", f"results_dir={folder}")
         try:
             measured = plan_launch(words, False, None, launch.command)
             measured.start()

@@ -293,13 +293,13 @@ def _plan_affordable(
         if fits(launch, texts.examples):
             asked.append(launch)
             fitting.append(way)
-    launches = [*launches[:first], *asked]
     if not asked:
-        return [(launch, 0.0) for launch in launches]
-    affordable = find_affordable(asked, len(texts.examples), minutes)
-    if affordable.number < len(texts.examples):
-        launches = _plan_systems(texts.limit(affordable.number), [*others, *fitting], command)
-    return list(zip(launches, [0.0] * first + [*affordable.seconds], strict=True))
+        return [(launch, 0.0) for launch in launches[:first]]
+    affordable = find_affordable(asked, len(texts.examples), minutes, FEWEST_TEXTS)
+    limited = texts.limit(affordable.number)
+    chosen = [fitting[index] for index in affordable.seconds]
+    launches = _plan_systems(limited, [*others, *chosen], command)
+    return list(zip(launches, [0.0] * first + [*affordable.seconds.values()], strict=True))
 
 
 def _plan_systems(

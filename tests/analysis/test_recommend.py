@@ -18,7 +18,8 @@ from support.run_records import TRAINED, record
 from support.tiny_causal import write_causal
 from support.toys import write_jsonl
 
-from longsumbench.analysis import recommend as recommendation
+from longsumbench.analysis import candidates, recommend as recommendation
+from longsumbench.analysis.candidates import Way, find_affordable
 from longsumbench.analysis.recommend import (
     choose_texts,
     describe_choice,
@@ -375,7 +376,7 @@ def test_an_interrupt_shows_what_is_finished(
 
 
 def test_minutes_choose_the_number_of_texts(here: Path, run_command: Command) -> None:
-    """In a hundredth of the time that all texts would take, one is summarized."""
+    """If even the fastest way has no time for six texts, it alone summarizes one."""
     write_causal(here / "model", positions=1_024)
     write_texts(here / "mine", 8)
     lengths = ("model.input_length=400", "model.decode_length=8")
@@ -390,8 +391,24 @@ def test_minutes_choose_the_number_of_texts(here: Path, run_command: Command) ->
         "1e-9",
         "score.resamples=100",
     )
-    assert "5 ways of reading 1 text: " in printed.err
-    assert "Of 8 texts, so many fit into --minutes 1e-09." in printed.err
+    assert "1 way of reading 1 text: " in printed.err
+    assert "Of 8 texts, so many fit into --minutes 1e-09, without " in printed.err
+
+
+@pytest.mark.parametrize(
+    ("minutes", "number", "kept"), [(0, 10, 3), (9, 10, 3), (4.5, 9, 2), (1, 6, 1), (0.1, 1, 1)]
+)
+def test_the_slowest_ways_are_left_out_until_six_texts_fit(
+    minutes: float, number: int, kept: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Ten texts take 90, 240 and 210 seconds: 540 in all, which are 9 minutes; without the slowest 300."""
+    seconds = (90.0, 240.0, 210.0)
+    ways = [Way(index, value, 1.0, 0.0) for index, value in enumerate(seconds)]
+    model = SimpleNamespace(reading="refine")
+    launch: Any = SimpleNamespace(points=[SimpleNamespace(config=SimpleNamespace(model=model))])
+    monkeypatch.setattr(candidates, "_estimate_ways", lambda _: ways)
+    affordable = find_affordable([launch] * 3, 10, minutes, 6)
+    assert (affordable.number, len(affordable.seconds)) == (number, kept)
 
 
 def test_a_folder_of_four_formats_and_a_session(here: Path, run_command: Command) -> None:
