@@ -36,7 +36,7 @@ from longsumbench.files import BadFile, digest, parse_json
 from longsumbench.formatting import escape_line, hide_key, redact, remove_keys
 from longsumbench.modeling.checkpoints import describe_error
 from longsumbench.modeling.tokenizer import load_tokenizer, tokenizer_identity
-from longsumbench.models.prompt.api_reply import FILTERED_REPLY, ModelList, Reply
+from longsumbench.models.prompt.api_reply import FILTERED_REPLY, ModelList, Properties, Reply
 from longsumbench.models.prompt.chat import chat_ids, starts_thinking
 from longsumbench.models.prompt.config import PromptConfig
 
@@ -177,21 +177,20 @@ class ApiEngine:
         engine = cls(
             PromptConfig(engine="api", base_url=base_url, checkpoint="any", reading="whole")
         )
-        try:
-            models = engine._ask_about("models", ModelList).data
-        except (_Fault, BadFile, TimeoutError):
-            models = []
-        properties: dict[str, Any] = {}
+        models, properties = ModelList([]), Properties()
+        with suppress(_Fault, BadFile, TimeoutError):
+            models = engine._ask_about("models", ModelList)
         with suppress(_Fault, SuiteError, BadFile, TimeoutError):
             root = str(engine._http.URL(base_url).join("/props"))
-            properties = engine._ask_about(root, dict[str, Any])
-        name = typed.get("model.checkpoint", models[0].get("id") if len(models) == 1 else None)
-        model = next((model for model in models if model.get("id") == name), {})
-        files = [properties.get("model_path"), model.get("root"), name]
+            properties = engine._ask_about(root, Properties)
+        names = [str(model.get("id")) for model in models.data]
+        name = typed.get("model.checkpoint", names[0] if len(names) == 1 else None)
+        model = models.find(name)
+        files = [properties.model_path, model.get("root"), name]
         tokenizer = typed.get("model.tokenizer", next(filter(_may_have_tokenizer, files), None))
         missing = []
         if name is None:
-            served = ", ".join(str(model.get("id")) for model in models) or "unknown models"
+            served = ", ".join(names) or "unknown models"
             missing.append(f"model.checkpoint=NAME (it serves {served})")
         if tokenizer is None:
             missing.append("model.tokenizer=FOLDER (also a GGUF file, or a name on the hub)")
@@ -199,14 +198,14 @@ class ApiEngine:
             raise UsageError(
                 f"{base_url} does not say everything: add to the command {' and '.join(missing)}"
             )
-        own = properties.get("default_generation_settings", {}).get("n_ctx")
+        lengths = (properties.default_generation_settings.get("n_ctx"), model.get("max_model_len"))
         return {
             "model.engine": "api",
             "model.base_url": base_url,
             **typed,
             "model.checkpoint": name,
             "model.tokenizer": tokenizer,
-            "context": own or model.get("max_model_len"),
+            "context": next((length for length in lengths if isinstance(length, int)), None),
         }
 
     def _ask_about(self, path: str, kind: type[_Described]) -> _Described:

@@ -1,6 +1,6 @@
 """What an OpenAI-compatible server says: the JSON of a reply (`Reply`), and of its models (`ModelList`)."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Annotated, Any
 
 from msgspec import Meta
@@ -142,3 +142,15 @@ class ModelList:
         if len(models) != 1:
             return {}
         return {key: models[0][key] for key in _LASTING if models[0].get(key) is not None}
+
+    def find(self, name: str | None) -> dict[str, Any]:
+        """Return what a server says of the model with a name; nothing if it does not know it."""
+        return next((model for model in self.data if model.get("id") == name), {})
+
+
+@dataclass(frozen=True)
+class Properties:
+    """What a server of llama.cpp says of itself."""
+
+    model_path: str | None = None
+    default_generation_settings: dict[str, Any] = field(default_factory=dict)

@@ -349,7 +349,8 @@ def test_the_reading_that_fits_a_model_is_found(
 def test_what_a_server_does_not_say_is_asked_at_once(here: Path, run_command: Command) -> None:
     """A server of two models without a tokenizer: the message has both settings to add."""
     write_texts(here / "mine", 3)
-    with api_server(models={"data": [{"id": "one"}, {"id": "two"}]}) as server:
+    models = {"data": [{"id": "one", "root": 5, "max_model_len": "long"}, {"id": "two"}]}
+    with api_server(models=models) as server:
         printed = run_command(2, "recommend", "mine", "--model", server.base_url)
     assert "model.checkpoint=NAME (it serves one, two) and model.tokenizer=FOLDER" in printed.err
 
