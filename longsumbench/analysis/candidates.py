@@ -101,7 +101,7 @@ def find_affordable(
     available = 60 * minutes or math.inf
     slow = []
     while len(ways) > 1 and _count_fitting(ways, number, available) < min(number, fewest):
-        slow.append(max(ways, key=lambda way: way.seconds))
+        slow.append(max(ways, key=lambda way: (way.seconds, way.launch)))
         ways.remove(slow[-1])
     chosen = max(1, _count_fitting(ways, number, available))
     share = chosen / number
