@@ -124,7 +124,7 @@ def test_a_run_without_any_answer_is_not_scored(tmp_path: Path, run_command: Com
 
 
 def test_progress_counts_examples_inside_a_batch(tmp_path: Path) -> None:
-    """Of a batch of four, the progress counts each example when its answer is there, and the tokens so far."""
+    """Of a batch of four, the progress says each request of the round, then counts each example and its tokens."""
     lines: list[str] = []
 
     def watch(step: Progress) -> None:
@@ -132,11 +132,12 @@ def test_progress_counts_examples_inside_a_batch(tmp_path: Path) -> None:
 
     with api_server(answer=lambda messages: "A good plan.") as server, watching_progress(watch):
         assert main(run_words(tmp_path, server.base_url, "decode.batch_size=4")) == 0
-    shown = [
-        line.split(",")[0] + line.rpartition(",")[2]
-        for line in lines
-        if line.startswith("summarizing")
+    lines = [line for line in lines if line.startswith("summarizing")]
+    rounds = [line.partition(", ")[2] for line in lines if "round" in line]
+    assert [line.rpartition("round")[2].split(",")[:2] for line in rounds] == [
+        [" 1", f" request {number} of 4"] for number in range(1, 5)
     ]
+    shown = [line.split(",")[0] + line.rpartition(",")[2] for line in lines if "round" not in line]
     assert shown == [f"summarizing: {done}/4 texts {3 * done} tokens" for done in range(1, 5)]
 
 
