@@ -299,7 +299,7 @@ def main() -> None:
         same_size_table,
     )
     found = [*(table(runs) for table in tables), lengths_table(results)]
-    sentences = [*seal_sentences(runs), *other_sentences(runs)]
+    sentences = [*seal_sentences(runs), totals_sentence(runs), *other_sentences(runs)]
     if not (options.check or options.write):
         print("\n\n".join("\n".join(table.lines()) for table in [*found, by_distance(runs)]))
         print("", *(f"{file}: {words}" for file, words in sentences), sep="\n")
@@ -528,13 +528,7 @@ def seal_sentences(runs: Runs) -> list[tuple[str, str]]:
     )
     chance = 100 * runs[TRUNC][0].scores[CHANCE].mean()
     relayed = max(of_seeds(runs[PAGESUM], RELAYED))
-    ea_128, seal_64, ea_256, seal_128 = (mean(runs[claim], ALL) for claim in EQUAL_TOTALS)
     return [
-        (
-            FINDINGS,
-            f"EA states {ea_128} % with 128 tokens and SEAL {seal_64} % with 2 × 64; EA {ea_256} % with 256 and SEAL"
-            f" {seal_128} % with 2 × 128",
-        ),
         (PROBE, f"{minutes(runs, HOW_THEY_READ)} minutes per run"),
         (PROBE, f"{mean(runs[SEAL_128], SINGLE)} against {mean(runs[EA_128], SINGLE)} %"),
         (
@@ -563,6 +557,16 @@ def seal_sentences(runs: Runs) -> list[tuple[str, str]]:
             f"in the last seven {past.partition(';')[0].replace(' (', ' % (')}), where chance is {chance:.1f}",
         ),
     ]
+
+
+def totals_sentence(runs: Runs) -> tuple[str, str]:
+    """Return the same for equal totals of tokens that EA and SEAL attend to."""
+    ea_128, seal_64, ea_256, seal_128 = (mean(runs[claim], ALL) for claim in EQUAL_TOTALS)
+    return (
+        FINDINGS,
+        f"EA states {ea_128} % with 128 tokens and SEAL {seal_64} % with 2 × 64; EA {ea_256} % with 256 and SEAL"
+        f" {seal_128} % with 2 × 128",
+    )
 
 
 def other_sentences(runs: Runs) -> list[tuple[str, str]]:

@@ -305,5 +305,7 @@ def _note_answers(
     tokens = 0
     for place, answer in enumerate(answers, start=1):
         tokens += answer.prompt_tokens + answer.output_tokens
-        note_progress(f"round {number}, request {place} of {len(requests)}, {tokens:,} tokens sent and written")
+        note_progress(
+            f"round {number}, request {place} of {len(requests)}, {tokens:,} tokens sent and written"
+        )
         yield answer
