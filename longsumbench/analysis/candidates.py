@@ -25,22 +25,22 @@ _PROMPT_LENGTH, _ANSWER_LENGTH = 1_500, 512  # tokens
 _OF_SMALL_MODELS = {"decode.no_repeat_ngram": 4}  # they repeat themselves; servers lack the setting
 
 
-def list_readings(checkpoint: str, typed: Sequence[str]) -> list[list[str]]:
+def list_readings(checkpoint: str, words: Sequence[str]) -> list[list[str]]:
     """Return the settings of a language model, as it is, for each way of reading that its context may allow.
 
     Args:
         checkpoint: a GGUF file, a folder, a name on the hub, or the address of a server.
-        typed: `model.*` settings that replace what is found.
+        words: `model.*` settings as typed, which go first.
 
     Raises:
         SuiteError: a server cannot be reached, or does not say what is needed.
     """
-    given = dict(word.partition("=")[::2] for word in typed)
-    found: dict[str, Any] = {"model.checkpoint": checkpoint, **_OF_SMALL_MODELS, "context": None}
+    overrides = dict(word.partition("=")[::2] for word in words)
+    model: dict[str, Any] = {"model.checkpoint": checkpoint, **_OF_SMALL_MODELS, "context": None}
     if "://" in checkpoint:
-        found = registry.engines.load("api").find_settings(checkpoint, given)
-    context = found.pop("context")
-    settings = {"model": "prompt", "model.decode_length": _ANSWER_LENGTH, **found, **given}
+        model = registry.engines.load("api").find_settings(checkpoint, overrides)
+    context = model.pop("context")
+    settings = {"model": "prompt", "model.decode_length": _ANSWER_LENGTH, **model, **overrides}
     room = context - int(settings["model.decode_length"]) if context else None
     prompt_length = min(_PROMPT_LENGTH, room or _PROMPT_LENGTH)
     ways = [
@@ -103,21 +103,21 @@ def find_affordable(
     while len(ways) > 1 and _count_fitting(ways, number, available) < min(number, fewest):
         slow.append(max(ways, key=lambda way: (way.seconds, way.launch)))
         ways.remove(slow[-1])
-    chosen = max(1, _count_fitting(ways, number, available))
-    share = chosen / number
+    num_texts = max(1, _count_fitting(ways, number, available))
+    share = num_texts / number
     seconds, tokens, price = (share * sum(values) for values in list(zip(*ways, strict=True))[1:])
     dollars = f", US$ {price:,.2g}" if price else ""
-    said = (
-        f"{format_count(len(ways), 'way')} of reading {format_count(chosen, 'text')}: {tokens / 1e6:,.2g} million tokens,"
+    line = (
+        f"{format_count(len(ways), 'way')} of reading {format_count(num_texts, 'text')}: {tokens / 1e6:,.2g} million tokens,"
         f" about {format_duration(seconds)}{dollars}."
     )
-    if chosen < number:
-        said += f" Of {number} texts, so many fit into --minutes {minutes:g}"
+    if num_texts < number:
+        line += f" Of {number} texts, so many fit into --minutes {minutes:g}"
         models: list[Any] = [launches[way.launch].points[0].config.model for way in slow]
         names = ", ".join(model.reading for model in models)
-        said += f", without {names}." if names else "."
-    _log.info(said)
-    return Affordable(chosen, {way.launch: share * way.seconds for way in ways})
+        line += f", without {names}." if names else "."
+    _log.info(line)
+    return Affordable(num_texts, {way.launch: share * way.seconds for way in ways})
 
 
 def _count_fitting(ways: Sequence[Way], number: int, available: float) -> int:

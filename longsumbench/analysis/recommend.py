@@ -5,6 +5,7 @@ texts --choose_texts--> settings of a dataset with references, or with planted f
 
 import json
 import logging
+import math
 import re
 from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
@@ -47,7 +48,6 @@ from longsumbench.views.run_summary_screen import EndScreen, find_command
 _log = logging.getLogger(__name__)
 
 SAMPLE = 100  # examples that are summarized
-MINUTES = 20.0  # that language models take at most
 FEWEST_TEXTS = 6  # of a choice
 _FEWEST_TO_TRAIN = 60  # examples with references
 _PLANTED = ("dataset.plant=6", "dataset.strict=false")  # a text that is too short is left out
@@ -96,12 +96,13 @@ def add_references(words: Sequence[str], references: Path) -> list[str]:
     settings = plan_dataset([word for word in words if word.startswith("dataset")])
     summaries = {}
     for row in _read_own_rows(references):
-        summaries[row["id"]] = row.get("summary") or row.get("document")
+        summaries[str(row["id"])] = row.get("summary") or row.get("document")
     rows = _read_own_rows(Path(str(settings.path)))
     with_summary = []
     for row in rows:
-        if row["id"] in summaries:
-            with_summary.append({**row, "summary": summaries[row["id"]]})
+        summary = summaries.get(str(row["id"]))
+        if summary:
+            with_summary.append({**row, "summary": summary})
     if not with_summary:
         raise DataError("no summary has the name or the id of a text", references)
     if len(with_summary) < len(rows):
@@ -223,7 +224,7 @@ def recommend(
     *,
     plant: bool = False,
     references: Path | None = None,
-    minutes: float = MINUTES,
+    minutes: float,
 ) -> None:
     """Run extracts, language models and other systems on a sample of some texts, and show what to choose.
 
@@ -244,15 +245,17 @@ def recommend(
         SuiteError: the texts cannot be read or settings are invalid, before anything else is done; or a system failed,
             and the others are shown before.
     """
-    typed = [word for word in words if checkpoints and word.startswith("model.")]
-    words = texts_overrides([word for word in words if word not in typed])
+    if not 0 <= minutes < math.inf:
+        raise UsageError(f"--minutes {minutes:g}: give 0 (no limit) or a number above it")
+    of_models = [word for word in words if checkpoints and word.startswith("model.")]
+    words = texts_overrides([word for word in words if word not in of_models])
     if references:
         words = add_references(words, references)
     texts = choose_texts(words, plant)
     _log.info(texts.found)
     ways: list[list[str]] = []
     for checkpoint in checkpoints:
-        ways += list_readings(checkpoint, typed)
+        ways += list_readings(checkpoint, of_models)
     planned = _plan_affordable(texts, others, ways, minutes, command)
     launches = [launch for launch, _ in planned]
     failed: list[SuiteError] = []

@@ -165,7 +165,7 @@ class ApiEngine:
         return {"checkpoint": self._config.checkpoint, "engine": "api"}
 
     @classmethod
-    def find_settings(cls, base_url: str, typed: Mapping[str, str]) -> dict[str, Any]:
+    def find_settings(cls, base_url: str, overrides: Mapping[str, str]) -> dict[str, Any]:
         """Return the settings of a server's model: as typed, else as the server says, with its context as `context`.
 
         llama.cpp says its file and its context; vLLM the name on the hub and its context.
@@ -184,10 +184,10 @@ class ApiEngine:
             root = str(engine._http.URL(base_url).join("/props"))
             properties = engine._ask_about(root, Properties)
         names = [str(model.get("id")) for model in models.data]
-        name = typed.get("model.checkpoint", names[0] if len(names) == 1 else None)
+        name = overrides.get("model.checkpoint", names[0] if len(names) == 1 else None)
         model = models.find(name)
         files = [properties.model_path, model.get("root"), name]
-        tokenizer = typed.get("model.tokenizer", next(filter(_may_have_tokenizer, files), None))
+        tokenizer = overrides.get("model.tokenizer", next(filter(_may_have_tokenizer, files), None))
         missing = []
         if name is None:
             served = ", ".join(names) or "unknown models"
@@ -202,7 +202,7 @@ class ApiEngine:
         return {
             "model.engine": "api",
             "model.base_url": base_url,
-            **typed,
+            **overrides,
             "model.checkpoint": name,
             "model.tokenizer": tokenizer,
             "context": next((length for length in lengths if isinstance(length, int)), None),

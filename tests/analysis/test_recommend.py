@@ -21,6 +21,7 @@ from support.toys import write_jsonl
 from longsumbench.analysis import candidates, recommend as recommendation
 from longsumbench.analysis.candidates import Way, find_affordable
 from longsumbench.analysis.recommend import (
+    add_references,
     choose_texts,
     describe_choice,
     describe_places,
@@ -394,6 +395,26 @@ def test_minutes_choose_the_number_of_texts(here: Path, run_command: Command) ->
     )
     assert "1 way of reading 1 text: " in printed.err
     assert "Of 8 texts, so many fit into --minutes 1e-09, without " in printed.err
+
+
+@pytest.mark.parametrize("minutes", ["-1", "nan", "inf"])
+def test_minutes_are_a_number(here: Path, run_command: Command, minutes: str) -> None:
+    """Anything else is one line, before the texts are read."""
+    printed = run_command(2, "recommend", "missing", f"--minutes={minutes}")
+    assert f"--minutes {minutes}: give 0 (no limit)" in printed.err
+
+
+def test_ids_that_are_numbers_and_summaries_without_words(tmp_path: Path) -> None:
+    """A number and its digits are the same id; a text whose summary is empty is left out."""
+    texts, summaries = tmp_path / "mine.jsonl", tmp_path / "theirs.csv"
+    texts.write_text("".join(json.dumps({"id": i, "text": f"Text {i}."}) + "\n" for i in range(3)))
+    summaries.write_text("id,summary\n0,One.\n1,\n2,Two.\n")
+    results = tmp_path / "results"
+    words = [*texts_overrides([str(texts)]), f"results_dir={results}"]
+    add_references(words, summaries)
+    (joined,) = results.glob("texts/*.jsonl")
+    rows = [json.loads(line) for line in joined.read_text().splitlines()]
+    assert [(row["id"], row["summary"]) for row in rows] == [(0, "One."), (2, "Two.")]
 
 
 @pytest.mark.parametrize(
