@@ -29,6 +29,7 @@ _log = logging.getLogger("longsumbench")  # of all modules of the suite
 _LEVEL_VARIABLE = "LONGSUMBENCH_LOG_LEVEL"
 SECONDS_UNTIL_SHOWN = 4.0  # before the first line of a step
 SECONDS_BETWEEN_LINES = 15.0
+_BAR_WITHOUT_TIME = "{l_bar}{bar}| {n_fmt}/{total_fmt} [{elapsed}{postfix}]"
 _watchers: list[Callable[["Progress"], None]] = []
 _running: list["Progress"] = []  # the innermost step last
 
@@ -42,7 +43,13 @@ class Progress:
         unit: of the items ("steps").
         stream: output; None: stderr.
         paced: estimate the time left from the speed so far.
+
+    Attributes:
+        expected: the work of all items, of which `note_progress` tells; the time left then goes by work. 0: by items.
     """
+
+    expected = 0.0
+    _work = 0.0
 
     def __init__(
         self,
@@ -56,9 +63,8 @@ class Progress:
         self.done = 0
         self._stream = stream or sys.stderr
         self._printed = time.monotonic()
-        self._marks = deque(
-            [(self._printed, 0)], maxlen=5
-        )  # time and done, at the start and after each line
+        # Time, and items or work done, at the start and after each line.
+        self._marks: deque[tuple[float, float]] = deque([(self._printed, 0)], maxlen=5)
         self._note = ""
         visible = _log.isEnabledFor(logging.INFO)
         self._in_lines = visible and not (self._stream.isatty() or tqdm.__name__ == "tqdm_notebook")
@@ -66,7 +72,7 @@ class Progress:
             total=total,
             desc=self.label,
             unit=f" {unit}",
-            bar_format=None if paced else "{l_bar}{bar}| {n_fmt}/{total_fmt} [{elapsed}{postfix}]",
+            bar_format=None if paced else _BAR_WITHOUT_TIME,
             file=self._stream,
             leave=False,
             # a note without a completed item is shown, too
@@ -96,13 +102,24 @@ class Progress:
             self._bar.initial = self._bar.n = self._bar.last_print_n = count
             self._bar.refresh()
 
-    def advance(self, items: int = 1, note: str = "") -> None:
-        """Count completed items; `note` follows the bar ("loss 4.21")."""
+    def expect(self, work: float) -> None:
+        """Estimate the time left from work done; see `expected`."""
+        self.expected = work
+        if not work:
+            return
+        self._marks[0] = (time.monotonic(), 0)
+        if not self._bar.disable:
+            self._bar.bar_format = _BAR_WITHOUT_TIME
+
+    def advance(self, items: int = 1, note: str = "", work: float = 0.0) -> None:
+        """Count completed items and work; `note` follows the bar ("loss 4.21")."""
         self.done += items
+        self._work += work
         self._note = redact(note) or self._note
         for watcher in _watchers:
             watcher(self)
-        self._bar.set_postfix_str(self._note, refresh=False)
+        left = self._time_left() if self.expected else ""
+        self._bar.set_postfix_str(", ".join(filter(None, [left, self._note])), refresh=False)
         self._bar.update(items)
         if self._in_lines and time.monotonic() - self._printed >= SECONDS_BETWEEN_LINES:
             self._print_line()
@@ -110,26 +127,28 @@ class Progress:
     def _print_line(self) -> None:
         self._printed = time.monotonic()
         print(escape_line(self.line()), file=self._stream, flush=True)
-        self._marks.append((self._printed, self.done))
+        self._marks.append((self._printed, self._work if self.expected else self.done))
 
     def line(self) -> str:
         """Return the progress as plain text: "training: 120/500 steps, 48 s left, loss 4.21"."""
         total = f"/{self.total}" if self.total else ""
         parts = [f"{self.label}: {self.done}{total} {self.unit}"]
-        since, done_before = self._marks[
-            0
-        ]  # a minute ago: the first item often takes longer than the others
-        if self.paced and self.total and self.done > done_before:
-            seconds_each = (time.monotonic() - since) / (self.done - done_before)
-            seconds_left = seconds_each * (self.total - self.done)
-            parts.append(f"{format_duration(seconds_left)} left")
-        return ", ".join([*parts, self._note] if self._note else parts)
+        return ", ".join(filter(None, [*parts, self._time_left(), self._note]))
+
+    def _time_left(self) -> str:
+        # A minute ago: the first item often takes longer than the others.
+        since, done_before = self._marks[0]
+        done, total = (self._work, self.expected) if self.expected else (self.done, self.total)
+        if not (self.paced and total and done_before < done <= total):
+            return ""
+        seconds_left = (time.monotonic() - since) / (done - done_before) * (total - done)
+        return f"{format_duration(seconds_left)} left"
 
 
-def note_progress(note: str) -> None:
-    """Show how far an item of the innermost running step is ("token 120 of 2,048")."""
+def note_progress(note: str, work: float = 0.0) -> None:
+    """Show how far an item of the innermost running step is ("token 120 of 2,048"), and how much work was just done."""
     if _running:
-        _running[-1].advance(0, note)
+        _running[-1].advance(0, note, work)
 
 
 @contextmanager

@@ -66,6 +66,26 @@ def test_a_slow_first_item_does_not_count_for_long(monkeypatch: pytest.MonkeyPat
     assert shown.line() == "summarizing: 161/201 texts, 40 s left"
 
 
+@pytest.mark.parametrize("terminal", [False, True])
+def test_time_left_goes_by_work_if_the_work_is_known(
+    terminal: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Of 8,000 tokens, 2,000 took 30 seconds, and no text is done: 90 seconds are left. More than was expected: none."""
+    seconds = [0.0]
+    monkeypatch.setattr("time.monotonic", lambda: seconds[0])
+    stream = Terminal() if terminal else io.StringIO()
+    with Progress("summarizing", 4, stream=stream) as shown:
+        shown.start_at(2)
+        shown.expect(8_000)
+        seconds[0] = 30.0
+        note_progress("round 1, request 1 of 4", 2_000)
+        assert shown.line() == "summarizing: 2/4 texts, 1 min 30 s left, round 1, request 1 of 4"
+        if terminal:
+            assert re.fullmatch(r".* 2/4 \[\S+, 1 min 30 s left, round 1.*", str(shown._bar))
+        note_progress("round 2, request 1 of 2", 6_500)
+        assert shown.line() == "summarizing: 2/4 texts, round 2, request 1 of 2"
+
+
 def test_a_log_says_within_seconds_what_goes_on(
     monkeypatch: pytest.MonkeyPatch, log_lines: list[str]
 ) -> None:
@@ -104,7 +124,7 @@ def test_nothing_is_promised_without_a_total() -> None:
     assert shown.line() == "reading: 3 texts"
     over = Progress("reading", 2, stream=io.StringIO())
     over.advance(3)
-    assert over.line() == "reading: 3/2 texts, 0 s left"
+    assert over.line() == "reading: 3/2 texts"
 
 
 @pytest.mark.parametrize("stream", [io.StringIO(), Terminal()])

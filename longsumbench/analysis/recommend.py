@@ -40,6 +40,7 @@ from longsumbench.runs.record import RunRecord, source_seen
 from longsumbench.runs.results import Results
 from longsumbench.sweeps.run import plan_launch
 from longsumbench.sweeps.sweep import Launch
+from longsumbench.views.fact_columns import fact_halves
 from longsumbench.views.footnotes import describe_untrained
 from longsumbench.views.leaderboard import update_table
 from longsumbench.views.outcomes import describe_leader, describe_needed, describe_unlearned
@@ -60,7 +61,6 @@ _COST_COLUMNS = (
     "seconds",
     "summarize_seconds",
     "price",
-    "run",
 )
 
 
@@ -349,13 +349,14 @@ def describe_recommendation(
         f"{first.key.dataset}, {first.key.split} split, {first.evaluation.describe_examples()}"
     )
     sentences = [*describe_choice(block), describe_untrained(block.rows)]
+    halves = ["halves"] if any(map(fact_halves, block.rows)) else []
     screen = EndScreen(
         heading,
         block,
         run_ids=(),
         sentences=[*sentences, describe_unlearned(block.rows)],
         commands={find_command(results, "leaderboard", first.key.dataset): "the whole table"},
-        columns=("system", block.ranked_by, *_COST_COLUMNS),
+        columns=("system", block.ranked_by, *halves, *_COST_COLUMNS),
     )
     return screen.render()
 
@@ -383,7 +384,7 @@ def describe_choice(block: LeaderboardBlock) -> list[str]:
         sentence,
         describe_needed(block),
         _describe_reading(choice),
-        describe_places(choice, block),
+        describe_places(choice),
         _describe_cost(choice),
     ]
 
@@ -403,15 +404,11 @@ def _describe_reading(row: ResultRow) -> str:
     )
 
 
-def describe_places(row: ResultRow, block: LeaderboardBlock) -> str:
+def describe_places(row: ResultRow) -> str:
     """Say how many of the facts in each half of the texts a row keeps; empty if none are planted."""
-    halves = []
-    for tenths in (range(5), range(5, 10)):
-        names = [f"{block.ranked_by}_position_{tenth}" for tenth in tenths]
-        values = [row.numbers[name].mean for name in names if name in row.numbers]
-        if not values:
-            return ""
-        halves.append(sum(values) / len(values))
+    halves = fact_halves(row)
+    if halves is None:
+        return ""
     first, second = halves
     return f"{row.label} keeps {first:.0f} % of the facts in the first half of a text, {second:.0f} % of those in the second."
 

@@ -16,6 +16,7 @@ from longsumbench.core.documents import Example, Truncation
 from longsumbench.core.run_settings import Decoding, Scoring, TrainConfig
 from longsumbench.core.settings import collect_defaults
 from longsumbench.core.system_config import SystemConfig
+from longsumbench.core.unfinished_work import UnfinishedWork
 from longsumbench.errors import DataError, UsageError
 from longsumbench.files import BadFile, as_type, read_json
 
@@ -234,12 +235,14 @@ class System(ABC):
         State: the dataclass of what it learns besides weights.
         config: an instance of `Config`.
         state: an instance of `State`, set by `fit` and `load`.
+        unfinished: where `summarize` may keep steps of a batch; None if nothing is to be kept.
     """
 
     Config: ClassVar[type[SystemConfig]]
     State: ClassVar[type[Fitted]] = Fitted
     config: SystemConfig
     state: Fitted
+    unfinished: UnfinishedWork | None = None
 
     def __init__(self, config: SystemConfig) -> None:
         self.config, self.state = config, self.State()

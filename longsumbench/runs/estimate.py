@@ -5,14 +5,14 @@ settings and lengths of texts --estimate_point--> RunCost
 The counts leave out validation and the training of a ranker. What else they leave out: docs/how-to/estimate.md.
 """
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from statistics import fmean
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from tabulate import tabulate
 
 from longsumbench.cache.artifacts import user_cache
-from longsumbench.core import RunConfig, TrainConfig, deciding_parts, new_system
+from longsumbench.core import RunConfig, Split, System, TrainConfig, deciding_parts, new_system
 from longsumbench.corpora.loading.load import load_texts
 from longsumbench.runs.plan import PlannedRun
 
@@ -83,11 +83,7 @@ def estimate_point(config: RunConfig) -> RunCost:
 def _estimate_prompts(config: RunConfig, source: int, target: int, num_examples: int) -> RunCost:
     """Estimate the requests to a language model about test examples whose source and target have so many tokens."""
     settings, recipe = config.model, config.train
-    longest: float = target
-    if settings.length not in (None, "train"):
-        longest = _WORD_TOKENS * int(settings.length)
-    context = new_system(settings).facts().get("context")
-    prompt, answer = settings.request_lengths(source, longest, context)
+    prompt, answer = _estimate_requests(new_system(settings), source, target)
     limits = config.dataset.limit or num_examples, config.decode.limit or num_examples
     tested = min(num_examples, *limits) * recipe.keep_best
     price = None
@@ -100,6 +96,28 @@ def _estimate_prompts(config: RunConfig, source: int, target: int, num_examples:
         examples = recipe.max_steps * recipe.accumulation * batch
     trained = examples * (prompt + target)
     return RunCost(prompt, trained + tested * (prompt + answer), price)
+
+
+def estimate_tokens(system: System, split: Split, indices: Iterable[int]) -> float:
+    """Return the tokens of all prompts and answers about some examples, about; 0 if no language model is asked."""
+    if not system.config.capabilities.prompts:
+        return 0.0
+    total = 0.0
+    for index in indices:
+        lengths = split.source_words[index], split.reference_words[index]
+        total += sum(_estimate_requests(system, *(_WORD_TOKENS * words for words in lengths)))
+    return total
+
+
+def _estimate_requests(system: System, source: float, target: float) -> tuple[float, float]:
+    """Return the tokens of all prompts about a text, and of all answers."""
+    settings: Any = system.config
+    if settings.length not in (None, "train"):
+        target = _WORD_TOKENS * int(settings.length)
+    lengths: tuple[float, float] = settings.request_lengths(
+        source, target, system.facts().get("context")
+    )
+    return lengths
 
 
 def examples_in_batch(recipe: TrainConfig, source_tokens: int, source_words: int) -> float:

@@ -7,11 +7,12 @@ import time
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
 from functools import cached_property
-from itertools import islice
+from itertools import chain, islice
 from pathlib import Path
 from typing import Any, TypedDict
 
 from longsumbench.core import Decoding, Split, Summary, System, SystemConfig, Truncation
+from longsumbench.core.unfinished_work import UnfinishedWork
 from longsumbench.errors import naming_path
 from longsumbench.files import BadFile, digest, parse_json, write_atomically
 from longsumbench.modeling.processes import (
@@ -21,6 +22,7 @@ from longsumbench.modeling.processes import (
     wait_for_everyone,
 )
 from longsumbench.progress import Progress
+from longsumbench.runs.estimate import estimate_tokens
 from longsumbench.runs.evidence import (
     EVIDENCE_FOLDER,
     input_line,
@@ -91,7 +93,9 @@ def summarize_split(
     )
     with Progress(shown_as, examples) as progress:
         progress.start_at(examples - sum(map(len, unwritten)))
-        for bucket in unwritten[process_index() :: process_count()]:
+        own = unwritten[process_index() :: process_count()]
+        progress.expect(estimate_tokens(system, split, chain.from_iterable(own)))
+        for bucket in own:
             writer.write(bucket, progress)
         for bucket in buckets:
             if incomplete.intersection(bucket) and all(split.ids[i] in summaries for i in bucket):
@@ -156,8 +160,10 @@ class Writer:
     def write(self, bucket: Sequence[int], progress: Progress) -> None:
         """Append the summaries of a batch, after writing their evidence and inputs."""
         started = time.monotonic()
+        path = self.folder / WORK_FOLDER / f"unfinished{self.checkpoint}.jsonl"
+        unfinished = UnfinishedWork(part_file(path, process_index()))
         batch = []
-        for summary in self._decode(bucket):
+        for summary in self._decode(bucket, unfinished):
             batch.append(summary)
             self.num_tokens += summary.tokens or 0
             progress.advance(
@@ -167,8 +173,10 @@ class Writer:
             list(zip(bucket, batch, strict=True)), self.requested_evidence, self.requested_inputs
         )
         _append(self.predictions, "".join(map(to_line, batch)))
+        unfinished.clear()
         if self.checkpoint == 1:
-            seconds = round((time.monotonic() - started) / process_count(), 4)
+            elapsed = time.monotonic() - started + unfinished.seconds
+            seconds = round(elapsed / process_count(), 4)
             _append(self.log, json.dumps({"examples": len(batch), "seconds": seconds}) + "\n")
 
     def add_lacking(self, bucket: Sequence[int], old: Mapping[str, Summary]) -> None:
@@ -186,7 +194,9 @@ class Writer:
             if index in inputs:
                 _append(self.inputs, input_line(summary.id, summary.read))
 
-    def _decode(self, bucket: Sequence[int]) -> Iterator[Summary]:
+    def _decode(
+        self, bucket: Sequence[int], unfinished: UnfinishedWork | None = None
+    ) -> Iterator[Summary]:
         """Summarize a batch; evidence and inputs are requested only if an example of the batch needs them."""
         evidence = (
             self.decoding.evidence if self.requested_evidence.intersection(bucket) else "none"
@@ -194,6 +204,7 @@ class Writer:
         inputs = self.decoding.keep_inputs if self.requested_inputs.intersection(bucket) else "none"
         decoding = replace(self.decoding, evidence=evidence, keep_inputs=inputs)
         assert self.system is not None
+        self.system.unfinished = unfinished
         return self.system.summarize([self.split[index] for index in bucket], decoding)
 
     def merge_parts(self) -> dict[str, Summary]:

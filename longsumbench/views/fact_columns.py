@@ -9,6 +9,7 @@ from pathlib import PurePath
 from typing import Any
 
 from longsumbench.formatting import format_duration, percent
+from longsumbench.leaderboards.comparability import SURVIVAL
 from longsumbench.leaderboards.seed_groups import NEVER_RANKED, NOT_SHOWN, ResultRow
 from longsumbench.runs.record import SHORT_ID, RecordedSystem, RunRecord, length_ratio, source_seen
 from longsumbench.runs.run_names import name_checkpoint
@@ -150,6 +151,23 @@ def _lift_cell(row: ResultRow) -> str:
     return "" if row.learned.lift is None else f"{row.learned.lift:.0f} %"
 
 
+def fact_halves(row: ResultRow) -> tuple[float, float] | None:
+    """Return how many of the facts in each half of the texts a row keeps, in percent; None if none are planted."""
+    halves = []
+    for tenths in (range(5), range(5, 10)):
+        names = [f"{SURVIVAL}_position_{tenth}" for tenth in tenths]
+        values = [row.numbers[name].mean for name in names if name in row.numbers]
+        if not values:
+            return None
+        halves.append(sum(values) / len(values))
+    return halves[0], halves[1]
+
+
+def _halves_cell(row: ResultRow) -> str:
+    halves = fact_halves(row)
+    return "" if halves is None else f"{halves[0]:.0f} / {halves[1]:.0f}"
+
+
 ROW_COLUMNS = (  # of tables only
     Column(
         "system",
@@ -172,6 +190,12 @@ ROW_COLUMNS = (  # of tables only
         "words /\nreference",
         "mean length of the outputs / of the references, in words; lengths: with R-1 precision and recall",
         _length_cell,
+    ),
+    Column(
+        "halves",
+        "1st / 2nd\nhalf",
+        "share of the facts in the first and in the second half of the texts that are stated right",
+        _halves_cell,
     ),
     Column("run", "run", "id of the run, or number of runs", _run_cell, align="l"),
     Column(

@@ -263,6 +263,8 @@ class PromptSystem(System):
         """
         limit = min(self.config.decode_length, decoding.max_length or self.config.decode_length)
         self.builder.selector.decoding = decoding
+        engine: Any = self.builder.engine
+        engine.unfinished = self.unfinished
         dialogues = [Dialogue(self.builder, example, limit) for example in examples]
         unfinished = deque(dialogues)
         # A round answers the next requests of all dialogues together. Summaries are given as soon as they are written.
@@ -272,9 +274,7 @@ class PromptSystem(System):
                 requests += dialogue.requests(decoding)
             if not requests:
                 break
-            answers = _note_answers(
-                self.builder.engine.answer(requests, decoding), number, requests
-            )
+            answers = _note_answers(engine.answer(requests, decoding), number, requests)
             for dialogue in [dialogue for dialogue in dialogues if dialogue.pending]:
                 dialogue.add_answers(list(islice(answers, len(dialogue.pending))))
                 while unfinished and not (unfinished[0].pending or unfinished[0].problem):
@@ -304,8 +304,10 @@ def _note_answers(
     """Yield the answers of a round, and show how far it is."""
     tokens = 0
     for place, answer in enumerate(answers, start=1):
-        tokens += answer.prompt_tokens + answer.output_tokens
+        just_done = answer.prompt_tokens + answer.output_tokens
+        tokens += just_done
         note_progress(
-            f"round {number}, request {place} of {len(requests)}, {tokens:,} tokens sent and written"
+            f"round {number}, request {place} of {len(requests)}, {tokens:,} tokens sent and written",
+            just_done,
         )
         yield answer

@@ -1,9 +1,12 @@
 """Language models of transformers, in this process."""
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass, replace
+from functools import partial
 from itertools import groupby, takewhile
+from typing import Any
 
+import numpy as np
 import torch
 import transformers
 from torch import Tensor
@@ -11,6 +14,8 @@ from torch.nn.utils.rnn import pad_sequence
 
 from longsumbench.core import Answer, Decoding, Request
 from longsumbench.core.answer_text import known_marks
+from longsumbench.core.unfinished_work import UnfinishedWork
+from longsumbench.files import digest
 from longsumbench.modeling.generation import (
     SourceNgrams,
     TokenProgress,
@@ -91,6 +96,8 @@ class TransformersEngine(CausalCheckpoint):
     """A causal language model of transformers that answers; see `LanguageModel`."""
 
     gives_tokens = True
+    # Of the run, where finished answers are kept; see `System`.
+    unfinished: UnfinishedWork | None = None
 
     def answer(self, requests: Sequence[Request], decoding: Decoding) -> Iterator[Answer]:
         """Yield the answers in order, about `decoding.batch_size` prompts at once; one answer if they are sampled."""
@@ -98,7 +105,18 @@ class TransformersEngine(CausalCheckpoint):
             self.network.to(choose_device(decoding.device))
         size = 1 if decoding.temperature else decoding.batch_size
         for batch in _batches(requests, size):
-            yield from self._answer_batch(batch, decoding)
+            if self.unfinished is None:
+                yield from self._answer_batch(batch, decoding)
+                continue
+            # With other companions, an answer may differ in its last digits: a batch is kept as a whole.
+            key = digest([decoding.evidence, *map(asdict, batch)])
+            answer = partial(self._answer_in_json, batch, decoding)
+            yield from map(_from_json, self.unfinished.reuse(key, answer))
+
+    def _answer_in_json(
+        self, requests: Sequence[Request], decoding: Decoding
+    ) -> list[dict[str, Any]]:
+        return list(map(_to_json, self._answer_batch(requests, decoding)))
 
     @torch.inference_mode()
     def _answer_batch(self, requests: Sequence[Request], decoding: Decoding) -> list[Answer]:
@@ -191,6 +209,19 @@ class TransformersEngine(CausalCheckpoint):
                 hidden.add(place)
         text: str = self.tokenizer.decode([token for token in ids if token not in hidden])
         return text
+
+
+def _to_json(answer: Answer) -> dict[str, Any]:
+    weights = answer.confidences
+    values = asdict(replace(answer, confidences=None))
+    return {**values, "confidences": None if weights is None else weights.tolist()}
+
+
+def _from_json(values: dict[str, Any]) -> Answer:
+    weights = values["confidences"]
+    if weights is not None:
+        weights = np.array(weights, np.float32)
+    return Answer(**{**values, "ids": tuple(values["ids"]), "confidences": weights})
 
 
 @dataclass(frozen=True)

@@ -40,6 +40,7 @@ from longsumbench.runs.plan import plan, plan_dataset
 from longsumbench.runs.record import RunRecord, StepSeconds
 from longsumbench.runs.results import Results
 from longsumbench.sweeps.sweep import Launch
+from longsumbench.views.fact_columns import ROW_COLUMNS
 from longsumbench.views.run_summary_screen import MOST_LINES
 
 BASE = np.random.default_rng(1).beta(4, 8, 80)  # how well the examples go, whoever summarizes
@@ -204,12 +205,12 @@ def test_what_is_kept_in_each_half_of_a_text() -> None:
     kept["fact_survival_position_0"] = 20.0
     numbers = {name: SimpleNamespace(mean=value) for name, value in kept.items()}
     row: Any = SimpleNamespace(label="ends", numbers=numbers)
-    block: Any = SimpleNamespace(ranked_by="fact_survival")
-    said = describe_places(row, block)
-    assert (
-        said
-        == "ends keeps 4 % of the facts in the first half of a text, 90 % of those in the second."
-    )
+    said = "ends keeps 4 % of the facts in the first half of a text, 90 % of those in the second."
+    assert describe_places(row) == said
+    (column,) = [column for column in ROW_COLUMNS if column.name == "halves"]
+    assert column.cell(row) == "4 / 90"
+    row.numbers.clear()
+    assert (describe_places(row), column.cell(row)) == ("", "")
 
 
 def test_oracles_and_random_sentences_are_not_chosen() -> None:

@@ -1,14 +1,24 @@
 """What runs cost, before they run."""
 
 import json
+from collections import Counter
 from pathlib import Path
 
 import pytest
+from support.language_models import EchoEngine, prompted
 from support.tiny_causal import causal_folder
 from support.tiny_seq2seq import tiny_checkpoint
+from support.toys import ToySplit
+from support.watching import Watching, WatchingConfig
 
-from longsumbench.core import TrainConfig
-from longsumbench.runs.estimate import RunCost, describe_costs, estimate_point, examples_in_batch
+from longsumbench.core import Decoding, TrainConfig
+from longsumbench.runs.estimate import (
+    RunCost,
+    describe_costs,
+    estimate_point,
+    estimate_tokens,
+    examples_in_batch,
+)
 from longsumbench.runs.plan import plan
 
 API = [
@@ -79,3 +89,16 @@ def test_batches_hold_as_many_texts_as_fit() -> None:
     by_words = TrainConfig(batch_words=2_048)
     assert [examples_in_batch(by_words, 64, words) for words in (256, 4_000, 10)] == [8, 4, 64]
     assert examples_in_batch(TrainConfig(batch_size=16), 1_600, 1_600) == 16
+
+
+def test_tokens_of_a_run_are_those_of_its_requests() -> None:
+    """What is expected of two texts is about what an engine was sent and wrote; baselines ask nothing."""
+    split = ToySplit.of("test", 6)
+    engine = EchoEngine(lambda question: "mihit " * 20)
+    system = prompted(engine, reading="stages", input_length=400, length="16")
+    counts = Counter[str]()
+    for summary in system.summarize([split[1], split[4]], Decoding()):
+        counts.update(summary.counts)
+    done = counts["prompt_tokens"] + counts["output_tokens"]
+    assert 0.5 < estimate_tokens(system, split, [1, 4]) / done < 2
+    assert estimate_tokens(Watching(WatchingConfig()), split, [1, 4]) == 0

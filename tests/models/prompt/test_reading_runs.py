@@ -1,5 +1,6 @@
 """Readings as runs: a server is asked what it must be and nothing twice, and an interrupt changes no summary."""
 
+import time
 from pathlib import Path
 from typing import Any
 
@@ -7,14 +8,25 @@ import pytest
 from support.api_server import ApiServer, api_server, open_api
 from support.language_models import EchoEngine, prompted, text_example
 from support.tiny_causal import causal_folder
-from support.toys import WORDS
+from support.toys import WORDS, ToySplit
 from transformers import AutoTokenizer
 
-from longsumbench.core import Decoding, Example, LanguageModel, Summary, total_truncation
+from longsumbench.core import (
+    Answer,
+    Decoding,
+    Example,
+    LanguageModel,
+    Summary,
+    build_settings,
+    total_truncation,
+)
 from longsumbench.errors import UsageError
+from longsumbench.models.prompt.config import PromptConfig
 from longsumbench.models.prompt.prompts import read_prompt
 from longsumbench.models.prompt.system import PromptSystem
+from longsumbench.models.prompt.transformers_engine import TransformersEngine
 from longsumbench.runs.evidence import write_evidence
+from longsumbench.runs.predictions import sum_decoding_seconds, summarize_split
 from longsumbench.runs.scoring import total_ledger
 
 pytestmark = pytest.mark.usefixtures("empty_cache")
@@ -107,3 +119,42 @@ def test_a_server_is_asked_what_the_reading_asks(reading: str, failed: str, tmp_
             assert [one.truncation for one in summaries] == [one.truncation for one in expected]
             assert sorted(server.answered.elements()) == questions
     assert (len(questions) > len(examples())) == (reading in SEVERAL)
+
+
+@pytest.mark.parametrize(("reading", "finished"), [("refine", 1), ("refine", 4), ("pages", 1)])
+def test_a_killed_run_keeps_the_answers_of_a_local_model(
+    reading: str, finished: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Each batch of answers is computed once; summaries and evidence are the same; the time of both processes counts."""
+    split = ToySplit("test", examples()[:2])
+    decoding, answer_batch, done = Decoding(batch_size=2), TransformersEngine._answer_batch, []
+
+    def run(name: str, most: int) -> dict[str, bytes]:
+        def answer(*arguments: Any) -> list[Answer]:
+            if len(done) == most:
+                raise KeyboardInterrupt
+            time.sleep(0.05)
+            done.append(arguments[1])
+            return answer_batch(*arguments)
+
+        monkeypatch.setattr(TransformersEngine, "_answer_batch", answer)
+        folder = tmp_path / name
+        (folder / "work").mkdir(parents=True, exist_ok=True)
+        engine = TransformersEngine(
+            build_settings(PromptConfig, {"checkpoint": str(causal_folder())}, "model.")
+        )
+        summarize_split(system_of(engine, reading), split, decoding, folder)
+        assert not list((folder / "work").glob("unfinished*"))
+        assert sum_decoding_seconds(folder / "work" / "decoding.jsonl") > 0.05 * len(done)
+        files = [path for path in folder.rglob("*.*") if path.parent.name != "work"]
+        return {path.name: path.read_bytes() for path in files}
+
+    whole = run("whole", -1)
+    batches = done.copy()
+    assert len(batches) > finished
+    assert len(whole) > 1
+    done.clear()
+    with pytest.raises(KeyboardInterrupt):
+        run("killed", finished)
+    assert run("killed", -1) == whole
+    assert done == batches
