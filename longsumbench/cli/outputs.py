@@ -120,6 +120,7 @@ _SCORE_ARGUMENTS = (
         "SENTENCES",
         default="suite",
     ),
+    Argument("--max-words", "score the first N words of each prediction", "N", type=int),
     Argument("--per-example", "write one row per example: id, rouge1_p, ... 0-1", "FILE.csv"),
     Argument("--json", "print one object instead of the table"),
     Argument("--intersect", "skip ids that only one file has"),
@@ -160,6 +161,7 @@ def _execute_score(options: Namespace) -> None:
         resampling=options.resampling,
         empty_references=options.empty_references,
         sentences=options.sentences,
+        max_words=options.max_words,
     )
     # Checked before texts are scored, which takes minutes
     table = output_file(options.per_example, "--per-example")

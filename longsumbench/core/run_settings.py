@@ -361,6 +361,9 @@ class Scoring:
     sentences: _Splitting = setting(
         "suite", "for R-Lsum: suite | given (lines) | newline (as rouge_score) | nltk"
     )
+    max_words: Count | None = setting(
+        None, "ROUGE of the first words of each output, references whole; null: all", "words"
+    )
     references: Rule | None = setting(
         None, "several: best (F) | jackknife; null: best (google) or jackknife (perl)"
     )

@@ -441,7 +441,8 @@ def _score_by_library(
 ) -> dict[str, float]:
     """Return the scores of some summaries by `rouge_score`, as `_cells`; none where it has no such rule."""
     scoring = config.score
-    if (scoring.mode, scoring.tokenizer, scoring.references) != ("google", "default", None):
+    rules = scoring.mode, scoring.tokenizer, scoring.references, scoring.max_words
+    if rules != ("google", "default", None, None):
         return {}
     from rouge_score.rouge_scorer import RougeScorer
 

@@ -1,8 +1,9 @@
 """ROUGE-1, -2, -L and -Lsum as one metric."""
 
+from collections.abc import Sequence
 from itertools import chain
 
-from longsumbench.core import Example, Metric, Scoring, Sentences
+from longsumbench.core import Example, Metric, Scoring, Sentences, word_pattern
 from longsumbench.core.versions import SCORING_VERSION
 from longsumbench.rouge.scorer import IMPLEMENTATION, ROUGE_TYPES, SuiteScorer
 from longsumbench.sentences import RULE_NAMES, split_for_rouge
@@ -30,7 +31,10 @@ class Rouge(Metric):
         """Score one prediction, a text or its sentences; `rouge1_p` … `rougeLsum_f` → 0–1."""
         rule = self.scoring.sentences
         references = [split_for_rouge(text, rule) for text in example.references]
-        scores = self._rouge.score(split_for_rouge(prediction, rule), references)
+        sentences = split_for_rouge(prediction, rule)
+        if self.scoring.max_words:
+            sentences = _first_words(sentences, self.scoring.max_words)
+        scores = self._rouge.score(sentences, references)
         values = chain.from_iterable(scores[kind] for kind in ROUGE_TYPES)
         return dict(zip(self.columns, values, strict=True))
 
@@ -46,7 +50,7 @@ class Rouge(Metric):
 
     def signature(self, n: int) -> str:
         """Describe how a mean over `n` examples is computed."""
-        scorer = self._rouge
+        scorer, limit = self._rouge, self.scoring.max_words
         parts: dict[str, object] = {
             "rouge": IMPLEMENTATION,
             "mode": scorer.mode,
@@ -55,7 +59,7 @@ class Rouge(Metric):
             "sentences": self.splitting,
             "L": "sentence",
             "Lsum": "union",
-            "truncation": "none",
+            "truncation": f"outputs-{limit}-words" if limit else "none",
             "references": f"{scorer.references}-f",
             "n": n,
             "v": SCORING_VERSION,
@@ -63,3 +67,15 @@ class Rouge(Metric):
         if self.scoring.empty_references == "zero":
             parts["empty_references"] = "zero"
         return "|".join(f"{name}:{value}" for name, value in parts.items())
+
+
+def _first_words(sentences: Sequence[str], limit: int) -> list[str]:
+    """Return the first words of a text, as many as `limit`, between blanks as with `-l` of ROUGE-1.5.5."""
+    pattern, kept = word_pattern(" ".join(sentences)), []
+    for sentence in sentences:
+        starts = [word.start() for word in pattern.finditer(sentence)]
+        if len(starts) > limit:
+            return [*kept, sentence[: starts[limit]]]
+        kept.append(sentence)
+        limit -= len(starts)
+    return kept

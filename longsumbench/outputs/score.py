@@ -156,7 +156,7 @@ def build_rouge(**options: Any) -> Rouge:
         UsageError: an option is invalid.
         EnvironmentProblem: WordNet's lists are missing.
     """
-    for name in ("resamples", "resampling", "empty_references", "sentences"):
+    for name in ("resamples", "resampling", "empty_references", "sentences", "max_words"):
         check_value(f"--{name.replace('_', '-')}", options[name], collect_bounds(Scoring)[name])
     if options["resampling"] == "perl" and options["mode"] != "perl":
         raise UsageError(
@@ -179,6 +179,7 @@ def score(
     resampling: str = "percentile",
     empty_references: str = "skip",
     sentences: str = "suite",
+    max_words: int | None = None,
     groups: Sequence[str | int] | Mapping[str, str | int] | None = None,
 ) -> Report:
     """Compute the ROUGE of any texts, as `longsumbench score` does for files.
@@ -199,6 +200,7 @@ def score(
         empty_references: "skip" leaves out an example whose references hold no word, "zero" scores it 0.
         sentences: how texts are split for R-Lsum: "suite" (running text; lists are kept), "given" (lists and lines are
             kept), "newline" (at line breaks, as rouge_score) or "nltk" (Punkt).
+        max_words: score only the first words of each prediction. None: all words.
         groups: for each example, what it shares with others, such as the meeting of a question: a list or a dictionary
             as `predictions`. Intervals are drawn over groups. None: each example is independent.
 
@@ -220,6 +222,7 @@ def score(
         resampling=resampling,
         empty_references=empty_references,
         sentences=sentences,
+        max_words=max_words,
     )
     paired = pair_texts(predictions, references)
     return _score_pairs(paired, rouge, {} if groups is None else _check_groups(groups, paired))
