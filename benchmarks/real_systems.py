@@ -165,16 +165,20 @@ def make_runs(name: str) -> None:
 
 
 def publish(
-    runs: Iterable[Path], names: Sequence[str], results: Results, keep: bool = False
+    runs: Iterable[Path],
+    names: Sequence[str],
+    results: Results,
+    keep: bool = False,
+    files: Sequence[str] = KEPT,
 ) -> None:
-    """Pack the runs of some datasets without their texts, and make the tables; `keep` what is packed already."""
+    """Pack these files of the runs of some datasets, and make the tables; `keep` what is packed already."""
     for name in names:
         if not keep:
             results.bundle(name).unlink(missing_ok=True)
     for run in runs:
         copy = results.root.joinpath("runs", *run.parts[-3:])
         copy.mkdir(parents=True)
-        for file in KEPT:
+        for file in files:
             shutil.copy(run / file, copy)
         config = copy / "config.yaml"
         settings = re.sub("(?m)^results_dir: .*", "results_dir: results", config.read_text())

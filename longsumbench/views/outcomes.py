@@ -1,7 +1,8 @@
 """The sentences on who is ahead: every screen, table and page has them from here.
 
-`leaderboards.significance` decides; a block has `describe_leader`, a pair of systems `describe_pair`, a row
-`describe_place`. What is not ranked, or not decided, is named by `describe_unlearned` and `describe_undecided`.
+`leaderboards.significance` decides; a block has `describe_leader`, a pair of systems `describe_pair`, one system and
+several others `describe_differences`, a row `describe_place`. What is not ranked, or not decided, is named by
+`describe_unlearned` and `describe_undecided`.
 """
 
 import math
@@ -49,6 +50,20 @@ def describe_pair(
         return f"{first} is above {second} by {amount}{interval}"
     reason = _REASONS[difference.outcome]
     return f"Nothing is shown: {first} is {amount} above {second}{interval}, but {reason}"
+
+
+def describe_differences(
+    first: str, differences: Mapping[str, CorrectedDifference], number: str
+) -> str:
+    """Say which systems one is above and below, without a period; `differences` are the first minus each, in points."""
+    groups: dict[str, list[str]] = {}
+    for name, difference in differences.items():
+        relation = f"{_SHORT[difference.outcome]}:"
+        if difference.outcome == Outcome.AHEAD:
+            relation = "above" if difference.mean > 0 else "below"
+        groups.setdefault(relation, []).append(f"{name} ({difference.mean:+.2f})")
+    parts = [f"{relation} {', '.join(names)}" for relation, names in groups.items()]
+    return f"{first}, in points of {find_heading(number)}: {'; '.join(parts)}"
 
 
 def describe_leader(block: LeaderboardBlock) -> str:

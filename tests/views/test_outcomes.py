@@ -14,6 +14,7 @@ from longsumbench.leaderboards.seed_groups import (
 )
 from longsumbench.leaderboards.significance import CorrectedDifference, LeaderboardBlock, Outcome
 from longsumbench.views.outcomes import (
+    describe_differences,
     describe_leader,
     describe_pair,
     describe_place,
@@ -111,6 +112,19 @@ def test_a_pair(mean: float, outcome: Outcome, sentence: str) -> None:
     """The sign of the difference decides who is named first, and the outcome alone whether it is above."""
     difference = CorrectedDifference(mean, mean - 1, mean + 1, outcome, confidence=97.5)
     assert describe_pair("a", "b", difference, "density", "words") == sentence
+
+
+def test_one_system_and_several_others() -> None:
+    """Only a shown difference is above or below; of others, the reason is named with the amount."""
+    differences = {
+        "a": CorrectedDifference(2.0, 1.0, 3.0, Outcome.AHEAD),
+        "b": CorrectedDifference(-1.5, -2.0, -1.0, Outcome.AHEAD),
+        "c": CorrectedDifference(9.0, -1.0, 19.0, Outcome.NOT_SHOWN),
+        "d": CorrectedDifference(4.0, 3.0, 5.0, Outcome.AHEAD),
+    }
+    assert describe_differences("x", differences, "rougeLsum") == (
+        "x, in points of R-Lsum: above a (+2.00), d (+4.00); below b (-1.50); not shown to differ: c (+9.00)"
+    )
 
 
 @pytest.mark.parametrize(
