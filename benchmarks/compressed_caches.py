@@ -167,8 +167,8 @@ def label_of(model: str, variant: str) -> str:
     return f"{model} of {variant}" if variant else "whole cache"
 
 
-def from_whole(sets: Sequence[Lengths], equal: bool) -> dict[Pair, CorrectedDifference]:
-    """Return (set, row) → its difference from the whole cache at one of the lengths; all are corrected together."""
+def from_whole(sets: Sequence[Lengths], equal: bool) -> dict[Pair, PairDifference]:
+    """Return (set, row) → its difference from the whole cache at one of the lengths."""
     pairs = {}
     for texts in sets:
         block = texts.block(equal)
@@ -177,18 +177,18 @@ def from_whole(sets: Sequence[Lengths], equal: bool) -> dict[Pair, CorrectedDiff
             if model != WHOLE:
                 row = row_of(block, model, variant)
                 pairs[texts.name, label_of(model, variant)] = difference_of(row, whole, texts)
-    return correct_differences(pairs)
+    return pairs
 
 
-def between_methods(sets: Sequence[Lengths], equal: bool) -> dict[Pair, CorrectedDifference]:
-    """Return (set, size) → the difference of the two methods at one of the lengths; all are corrected together."""
+def between_methods(sets: Sequence[Lengths], equal: bool) -> dict[Pair, PairDifference]:
+    """Return (set, size) → the difference of the two methods at one of the lengths."""
     pairs = {}
     for texts in sets:
         for size in SIZES:
             variant = f"{size} entries"
             first, second = (row_of(texts.block(equal), model, variant) for model in METHODS)
             pairs[texts.name, variant] = difference_of(first, second, texts)
-    return correct_differences(pairs)
+    return pairs
 
 
 def difference_of(first: ResultRow, second: ResultRow, texts: Lengths) -> PairDifference:
@@ -228,7 +228,8 @@ def sentences_of(sets: Sequence[Lengths]) -> Iterator[str]:
         examples.append(f"{texts.name} {evaluation.describe_examples()} and N = {texts.limit}")
     yield f"The sets have: {'; '.join(examples)}."
     for equal in (False, True):
-        differences, methods = from_whole(sets, equal), between_methods(sets, equal)
+        differences = correct_differences(from_whole(sets, equal))
+        methods = correct_differences(between_methods(sets, equal))
         means = []
         for texts in sets:
             where = f"{texts.name}, {texts.describe(equal)}"
@@ -249,6 +250,24 @@ def sentences_of(sets: Sequence[Lengths]) -> Iterator[str]:
             f" below the whole cache and {len(shown) - below} above it. The mean differences of R-Lsum are"
             f" {', '.join(means)}. AdaKV and SnapKV are shown to differ in {ahead} of {len(methods)} comparisons."
         )
+
+
+def sentence_on_families(sets: Sequence[Lengths]) -> str:
+    """Return how many differences are shown if those of both lengths are corrected together."""
+    shown = []
+    for compare in (from_whole, between_methods):
+        pairs: dict[tuple[bool, Pair], PairDifference] = {}
+        for equal in (False, True):
+            for key, pair in compare(sets, equal).items():
+                pairs[equal, key] = pair
+        differences = correct_differences(pairs)
+        for equal in (False, True):
+            of_length = [each for (at, _), each in differences.items() if at == equal]
+            shown.append(sum(each.outcome == Outcome.AHEAD for each in of_length))
+    return (
+        f"If the tests of both lengths are one family, {shown[0]} rows differ from the whole cache at their own length"
+        f" and {shown[1]} at equal length, and AdaKV and SnapKV differ in {shown[2]} and {shown[3]} comparisons."
+    )
 
 
 def main() -> None:
@@ -278,8 +297,11 @@ def main() -> None:
     tables = []
     for texts in sets:
         for equal in (False, True):
-            tables.append(table_of(texts, equal, from_whole(sets, equal), results))
-    show_or_write(PAGE, tables, list(sentences_of(sets)), options)
+            tables.append(
+                table_of(texts, equal, correct_differences(from_whole(sets, equal)), results)
+            )
+    sentences = [*sentences_of(sets), sentence_on_families(sets)]
+    show_or_write(PAGE, tables, sentences, options)
 
 
 if __name__ == "__main__":

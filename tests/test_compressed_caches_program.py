@@ -39,7 +39,8 @@ def sentences(folder: Path, own: tuple[float, float], equal: tuple[float, float]
     for name in SETS:
         store(folder, *runs_of(name, *own, None), *runs_of(name, *equal, 50))
     results = Results(folder)
-    return " ".join(program.sentences_of([program.read_lengths(results, name) for name in SETS]))
+    sets = [program.read_lengths(results, name) for name in SETS]
+    return " ".join([*program.sentences_of(sets), program.sentence_on_families(sets)])
 
 
 def test_losses_that_are_only_length(tmp_path: Path) -> None:
@@ -58,6 +59,9 @@ def test_losses_that_are_only_length(tmp_path: Path) -> None:
         "QMSum, first 50 words: the whole cache, in points of R-Lsum: not shown to differ:" in text
     )
     assert text.count("shown to differ in 0 of 8 comparisons") == 2
+    assert (
+        "one family, 16 rows differ from the whole cache at their own length and 0 at equal" in text
+    )
 
 
 def test_rows_above_the_whole_cache(tmp_path: Path) -> None:
@@ -71,6 +75,7 @@ def test_rows_above_the_whole_cache(tmp_path: Path) -> None:
         assert f"GovReport, first 50 words: {names[0]} is above {names[1]} by " in text
         assert f"GovReport, own length: {names[0]} is above" not in text
     assert "shown to differ in 8 of 8 comparisons" in text
+    assert text.endswith("and AdaKV and SnapKV differ in 0 and 8 comparisons.")
     worse = sentences(tmp_path / "worse", own=(25, 35), equal=(30, 30))
     assert (
         "QMSum, own length: SnapKV-early-2024 of 256 entries is above AdaKV-early-2024 of" in worse
