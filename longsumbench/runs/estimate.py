@@ -7,14 +7,18 @@ The counts leave out validation and the training of a ranker. What else they lea
 
 from collections.abc import Iterable, Sequence
 from statistics import fmean
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from tabulate import tabulate
 
 from longsumbench.cache.artifacts import user_cache
 from longsumbench.core import RunConfig, Split, System, TrainConfig, deciding_parts, new_system
 from longsumbench.corpora.loading.load import load_texts
-from longsumbench.runs.plan import PlannedRun
+
+if TYPE_CHECKING:
+    from longsumbench.runs.plan import (
+        PlannedRun,
+    )  # it composes settings, which scoring does not need
 
 _WORD_TOKENS = 1.3  # of subword tokenizers, about
 
@@ -33,7 +37,7 @@ class RunCost(NamedTuple):
     price: float | None = None
 
 
-def describe_costs(points: Sequence[PlannedRun]) -> str:
+def describe_costs(points: "Sequence[PlannedRun]") -> str:
     """Return a table of what points cost: tokens and price.
 
     Raises:
