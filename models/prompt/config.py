@@ -57,6 +57,8 @@ _ELSEWHERE = {
 _Reading = Annotated[str, OneOf(more=lambda: readings.targets(), elsewhere=_ELSEWHERE)]
 _Pages = Annotated[str, OneOf("spatial", "discourse", "document")]
 _Confidence = Annotated[str, OneOf("uniform", "entropy", "learned")]
+_MergeWith = Annotated[str, OneOf("previous", "passages", "passages_only")]
+_Share = Annotated[float, Between(0.05, 1)]
 _Rank = Annotated[int, Between(0, 4_096)]
 _Shots = Annotated[int, Between(0, 100)]
 _Retries = Annotated[int, Between(0, 1_000)]
@@ -179,7 +181,26 @@ class PromptConfig(SystemConfig):
         "spatial", "of pages: spatial (neighbours) | discourse (section) | document"
     )
     page_length: TokenCount | None = setting(
-        None, "of pages: longest page; null: what fits into a prompt", "tokens"
+        None,
+        "of pages, and of stages with passages: longest page; null: what fits into a prompt",
+        "tokens",
+    )
+    merge_with: _MergeWith | None = setting(
+        None,
+        "of stages: what a request that joins summaries has besides them: previous (what was written before) | passages"
+        " (of the text, that support them) | passages_only; null: nothing",
+        phrase="merged with {}",
+    )
+    shrink: _Share = setting(
+        1.0, "of stages with merge_with: words of a level of summaries, as share of the next one"
+    )
+    compress: bool = setting(
+        False,
+        "of refine: an answer that is too long is asked again after the one before is shortened",
+    )
+    final: bool = setting(
+        False,
+        "of refine: notes are carried from part to part, and the summary is written of the last",
     )
     confidence: _Confidence = setting(
         "entropy",
@@ -235,6 +256,13 @@ class PromptConfig(SystemConfig):
     def reading_class(self) -> Any:
         """The class of `model.reading`, a `Reading`."""
         return readings.load(self.reading)
+
+    @property
+    def least_room(self) -> int:
+        """Tokens that a prompt must have room for beyond its own."""
+        reading = self.reading_class
+        least: int = reading.least_step_room if reading.steps_for(self) else reading.least_room
+        return least
 
     @property
     def capabilities(self) -> Capabilities:
@@ -302,7 +330,7 @@ class PromptConfig(SystemConfig):
         of_readings: set[str] = set()
         for name in readings.built_in:
             of_readings.update(readings.load(name).settings)
-        idle = of_readings.difference(self.reading_class.settings)
+        idle = of_readings.difference(self.reading_class.settings_for(self))
         if not (self.tunes and train.max_steps):
             idle |= {"lora_rank", "tune_all"}
         if not (self.lora_rank and train.max_steps):
@@ -319,10 +347,12 @@ class PromptConfig(SystemConfig):
         Raises:
             UsageError: a prompt does not exist, is invalid, or lacks a text that the reading needs with this engine.
         """
-        entry = self.reading_class.entry_for(engine)
+        reading = self.reading_class
+        entry, steps = reading.entry_for(engine), reading.steps_for(self)
         prompts = {}
         for name in [self.prompt] if self.prompt else _BUILT_IN:
-            prompts[name] = read_prompt(name).only_for(entry)
+            prompt = read_prompt(name).with_steps(steps)
+            prompts[name] = prompt.only_for(entry, *steps, *reading.own_steps)
             if entry not in prompts[name].texts_in_use():
                 raise UsageError(
                     f"model.reading={self.reading} needs a text '{entry}' in the prompt, and model.prompt={name} has"

@@ -119,7 +119,7 @@ class Dialogue:
         if ledger and self.problem:
             ledger = ledger.unread()
         config = self.builder.config
-        counts: dict[str, float] = dict(self._counts)
+        counts: dict[str, float] = {**self._counts, **self.reading.counts}
         if config.input_price is not None and config.output_price is not None:
             dollars = config.input_price * counts["prompt_tokens"]
             dollars += config.output_price * counts["output_tokens"]

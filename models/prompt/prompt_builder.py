@@ -117,11 +117,13 @@ class PromptBuilder:
         *system, question = prompt.messages(text, example.query, words, entry, written, has_facts)
         return [*system, *(self.state.shots or ()), question]
 
-    def room(self, example: Example, entry: str = "user", written: str = "") -> PromptRoom:
+    def room(
+        self, example: Example, entry: str = "user", written: str = "", words: int | None = None
+    ) -> PromptRoom:
         """Return the prompt of an example before it has a text; see `messages`."""
 
         def messages(text: str) -> list[Message]:
-            return self.messages(example, text, entry=entry, written=written)
+            return self.messages(example, text, words, entry=entry, written=written)
 
         return PromptRoom(messages, self.engine.count, self.budget or sys.maxsize)
 
@@ -129,8 +131,8 @@ class PromptBuilder:
         """Return the error about a prompt of some tokens, with its text if that must not be cut, else without."""
         reading = self.config.reading_class
         counted, advice = " without its text", ""
-        if reading.least_room > 1:
-            counted += f" and at least {reading.least_room} for that"
+        if self.config.least_room > 1:
+            counted += f" and at least {self.config.least_room} for that"
         if reading.refuses_long_texts:
             counted, advice = "", "another model.reading, "
         return UsageError(

@@ -11,13 +11,17 @@ refine: |           # of model.reading=refine: {written} is the summary of the p
   …
 segment: |          # of model.reading=segments on a server: {written} is the summary so far, which it continues
   …
+part, merge, carry, final, compress, pause, gist, look_up: |   # of readings with several steps, see docs/how-to/readings.md
+  …
 
-{facts} asks to keep facts if the text has planted ones (dataset.plant); otherwise it is nothing.
+What a step needs and a prompt lacks is in conf/prompt/steps/. A paragraph with {written} is left out of `merge` and `carry`
+as long as nothing is written. {facts} asks to keep planted facts (dataset.plant); without any, it is nothing.
 """
 
 import re
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import asdict, dataclass, replace
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -30,21 +34,29 @@ from longsumbench.errors import UsageError, did_you_mean
 from longsumbench.files import digest, read_text
 
 _PROMPT_PLACE = re.compile(r"\{(\w+)\}")
+_OF_TEXT = {"document", "query", "words", "facts"}
+_AFTER_OTHERS = {*_OF_TEXT, "written"}
 _FILLED = {
     "system": {"query", "words", "facts"},
-    "user": {"document", "query", "words", "facts"},
+    "user": _OF_TEXT,
     "label": {"number"},
-    "refine": {"document", "query", "words", "facts", "written"},
-    "segment": {"document", "query", "words", "facts", "written"},
-}
-# What a text must have a place for.
-_REQUIRED = {
-    "user": {"document"},
-    "refine": {"document", "written"},
-    "segment": {"document", "written"},
+    "refine": _AFTER_OTHERS,
+    "segment": _AFTER_OTHERS,
+    "part": _OF_TEXT,
+    "merge": _AFTER_OTHERS,
+    "carry": _AFTER_OTHERS,
+    "final": _OF_TEXT,
+    "compress": _OF_TEXT,
+    "pause": _OF_TEXT,
+    "gist": _OF_TEXT,
+    "look_up": _OF_TEXT,
 }
 # Texts that only some readings use.
-_OF_READINGS = {"refine", "segment"}
+_OF_READINGS = _FILLED.keys() - {"system", "user", "label"}
+# What a text must have a place for.
+_REQUIRED = {name: {"document"} for name in ("user", *_OF_READINGS)}
+for _name in ("refine", "segment", "carry"):
+    _REQUIRED[_name].add("written")
 # Takes the place {facts} of a text with planted facts.
 _KEEP_FACTS = (
     "Keep all decisions, amounts, numbers, names and dates, also what was denied or corrected."
@@ -64,6 +76,15 @@ class Prompt:
     refine: str | None = None
     # The message with the best snippets, and the summary so far; None: not used.
     segment: str | None = None
+    # The messages of steps; see `conf/prompt/steps`. None: not used.
+    part: str | None = None
+    merge: str | None = None
+    carry: str | None = None
+    final: str | None = None
+    compress: str | None = None
+    pause: str | None = None
+    gist: str | None = None
+    look_up: str | None = None
 
     @property
     def hash(self) -> str:
@@ -79,10 +100,23 @@ class Prompt:
         """Return the texts by their names."""
         return {name: text for name, text in asdict(self).items() if text is not None}
 
-    def only_for(self, entry: str) -> "Prompt":
+    def only_for(self, *entries: str) -> "Prompt":
         """Return the prompt without the texts that a reading does not use; see `Reading.entry_for`."""
-        unused: dict[str, Any] = dict.fromkeys(_OF_READINGS - {entry})
+        unused: dict[str, Any] = dict.fromkeys(_OF_READINGS - {*entries})
         return replace(self, **unused)
+
+    def with_steps(self, steps: Iterable[str]) -> "Prompt":
+        """Return the prompt with the suite's texts for the steps that it lacks."""
+        lacking = {step for step in steps if getattr(self, step) is None}
+        if not lacking:
+            return self
+        texts: dict[str, str] = {}
+        # The steps of a question are for all prompts if there are no others.
+        for name in ("query",) if self.asks_query else ("query", "document"):
+            texts |= _read_steps(name)
+        if "{facts}" not in self.user:
+            texts = {step: _NO_FACTS.sub("", text) for step, text in texts.items()}
+        return replace(self, **{step: texts[step] for step in lacking})
 
     def messages(
         self,
@@ -96,7 +130,7 @@ class Prompt:
         """Return the messages that ask for a summary of a text.
 
         Without a query, its place is empty; with `has_facts`, {facts} asks to keep the text's facts. `entry` is the text
-        that asks: "user", "refine" or "segment"; the last two also have the summary so far, `written`.
+        that asks, "user" if the prompt has no other; some also have what was written before, `written`.
         """
         values = {
             "document": document,
@@ -107,12 +141,22 @@ class Prompt:
         }
         messages: list[Message] = []
         texts = self.texts_in_use()
-        for role, text in (("system", self.system), ("user", texts[entry])):
+        question = texts.get(entry) or self.user
+        if entry in ("merge", "carry") and not written:
+            paragraphs = question.split("\n\n")
+            question = "\n\n".join(text for text in paragraphs if "{written}" not in text)
+        for role, text in (("system", self.system), ("user", question)):
             if not has_facts:
                 text = _NO_FACTS.sub("", text)
             if text:
                 messages.append({"role": role, "content": fill_places(text, values)})
         return messages
+
+
+@cache
+def _read_steps(name: str) -> dict[str, str]:
+    texts: dict[str, str] = yaml.safe_load(read_text(CONF / "prompt" / "steps" / f"{name}.yaml"))
+    return texts
 
 
 def fill_places(template: str, values: Mapping[str, str]) -> str:

@@ -20,7 +20,7 @@ from longsumbench.sentences import split_sentences
 
 CAUSE = "input_length"  # of every cut, in the ledger
 GAP_MARK = " […] "  # in the place of what was left out between two spans
-_MARK_TOKENS = len(GAP_MARK.encode())  # at most
+MARK_TOKENS = len(GAP_MARK.encode())  # at most
 _BREAK = "\n\n"  # between paragraphs
 
 
@@ -211,13 +211,13 @@ class LongText:
         """
 
         def excess(number: int) -> int:
-            return room.excess(self.joined(self._outer_spans(kept, number)))
+            return room.excess(self.joined(self.outer_spans(kept, number)))
 
         number = _most_that_fits(room.tokens, len(self.offsets), excess)
-        return self._outer_spans(kept, number)
+        return self.outer_spans(kept, number)
 
-    def _outer_spans(self, kept: str, number: int) -> list[Span]:
-        """Return the characters of `number` tokens that are kept."""
+    def outer_spans(self, kept: str, number: int) -> list[Span]:
+        """Return the characters of `number` tokens that are kept; see `shortened`."""
         head = {"beginning": number, "ending": 0, "ends": (number + 1) // 2}[kept]
         tail = number - head
         spans = []
@@ -241,7 +241,7 @@ class LongText:
         free_tokens = -excess(chosen)
         for index, length in list(zip(order, lengths, strict=True))[number:]:
             # A span that fills a gap saves a mark.
-            if length <= free_tokens + _MARK_TOKENS:
+            if length <= free_tokens + MARK_TOKENS:
                 beyond = excess([*chosen, index])
                 if beyond <= 0:
                     chosen.append(index)

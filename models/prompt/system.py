@@ -97,9 +97,11 @@ class PromptSystem(System):
         for example in examples:
             self._prompt_names.add(builder.prompt_name(example))
             if builder.choose_prompt(example).asks_query and not example.query:
+                name, what = self.config.prompt, "prompt"
+                if name is None:
+                    name, what = self.config.reading, "reading"
                 raise UsageError(
-                    f"model.prompt={self.config.prompt} asks for a query, and example '{example.id}' has none:"
-                    " choose another prompt"
+                    f"model.{what}={name} asks for a query, and example '{example.id}' has none: choose another {what}"
                 )
             builder.selector.check_example(example)
             if builder.counts_tokens:
@@ -111,13 +113,15 @@ class PromptSystem(System):
         """Return the tokens of the longest prompt about an example; without its text if that may be cut."""
         builder, reading = self.builder, self.config.reading_class
         text = builder.passage(example).text if reading.refuses_long_texts else ""
-        entries = "user", reading.entry_for(builder.engine)
-        return max(builder.room(example, entry).count(text) for entry in entries)
+        rooms = [builder.room(example), builder.room(example, reading.entry_for(builder.engine))]
+        # With what was written before, some have a paragraph more.
+        rooms += [builder.room(example, step, " ") for step in reading.steps_for(self.config)]
+        return max(room.count(text) for room in rooms)
 
     def _check_lengths(self, lengths: Sequence[tuple[int, str]]) -> None:
         """Check that prompts of some tokens, each with the id of its example, have room for a unit of the text."""
         config, reading, budget = self.config, self.config.reading_class, self.builder.budget or 0
-        too_long = [length for length in lengths if length[0] + reading.least_room > budget]
+        too_long = [length for length in lengths if length[0] + config.least_room > budget]
         tokens, name = max(lengths)
         if too_long:
             subject = f"{len(too_long)} of {len(lengths)} prompts are"

@@ -1,6 +1,7 @@
 """Ways of reading a long text, `model.reading`: one class each. Start with `reading.py`, which has what is common.
 
-The papers' ways (Trunc, EA, SEAL, PageSum) and two of BooookScore (Chang et al. 2024), for any language model.
+The papers' ways (Trunc, EA, SEAL, PageSum), and those of other tools and papers (docs/how-to/readings.md), for any
+language model.
 """
 
 from types import MappingProxyType
@@ -22,6 +23,7 @@ readings = Registry(
             "pages": f"{_HERE}.pages:MixedPages",
             "stages": f"{_HERE}.stages:Stages",
             "refine": f"{_HERE}.stages:Refine",
+            "gists": f"{_HERE}.gists:Gists",
         }
     ),
 )

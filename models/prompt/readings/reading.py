@@ -5,6 +5,7 @@ A reading is a generator of rounds. `Reading.rounds` yields the `PromptRound`s t
 """
 
 from abc import ABC, abstractmethod
+from collections import Counter
 from collections.abc import Generator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
@@ -16,6 +17,7 @@ from numpy.typing import NDArray
 
 from longsumbench.core import Evidence, Example, LanguageModel, Message, Scores, Span, Truncation
 from longsumbench.errors import UsageError
+from longsumbench.models.prompt.config import PromptConfig
 from longsumbench.models.prompt.prompt_builder import PromptBuilder
 from longsumbench.models.prompt.source_text import LongText, PromptRoom
 
@@ -51,8 +53,10 @@ class Reading(ABC):
 
     Attributes:
         settings: names of the settings that only some readings have, and this one.
+        own_steps: the texts of a prompt that it uses if the prompt has them.
         unit_setting: name of the setting with the length of the unit that a prompt has room for, if there is one.
         least_room: tokens that a prompt must have room for beyond its own.
+        least_step_room: the same of the steps of `steps_for`.
         refuses_long_texts: a text that does not fit into a prompt is an error.
         reads_all: it reads the whole text, however long.
         answers_parts: each part of a long text has an answer.
@@ -63,14 +67,17 @@ class Reading(ABC):
         sent: the spans of the text that each request had.
         answers: the texts of the answers to these requests so far.
         scores: for each request the scores of all units, if they have any.
+        counts: further counts of the ledger.
 
     Raises:
         UsageError: by `rounds`, if there is no room for the text.
     """
 
     settings: ClassVar[frozenset[str]] = frozenset()
+    own_steps: ClassVar[frozenset[str]] = frozenset()
     unit_setting: ClassVar[str] = ""
     least_room: ClassVar[int] = 1
+    least_step_room: ClassVar[int] = 48
     refuses_long_texts: ClassVar[bool] = False
     reads_all: ClassVar[bool] = False
     answers_parts: ClassVar[bool] = False
@@ -87,6 +94,17 @@ class Reading(ABC):
         self.sent: list[list[Span]] = []
         self.answers: list[str] = []
         self.scores: list[Scores] = []
+        self.counts = Counter[str]()
+
+    @classmethod
+    def settings_for(cls, config: PromptConfig) -> frozenset[str]:
+        """Return those of `settings` that have an effect, given the others."""
+        return cls.settings
+
+    @classmethod
+    def steps_for(cls, config: PromptConfig) -> frozenset[str]:
+        """Return the texts of a prompt that the settings need, besides `entry_for`."""
+        return frozenset()
 
     @classmethod
     def entry_for(cls, engine: LanguageModel) -> str:
@@ -125,19 +143,24 @@ class Reading(ABC):
         return room.messages(self.text.joined(spans))
 
     def prompt_parts(
-        self, text: LongText, borders: Sequence[int] = (), longest: int | None = None
+        self,
+        text: LongText,
+        borders: Sequence[int] = (),
+        longest: int | None = None,
+        entry: str = "user",
     ) -> list[list[Message]]:
         """Return a prompt for each part of a text; see `LongText.parts`.
 
         Raises:
             UsageError: there is no room for a part.
         """
-        spans = text.parts(self.room, borders, longest)
+        room = self.builder.room(self.example, entry)
+        spans = text.parts(room, borders, longest)
         if not spans:
-            raise self.no_room(self.room)
+            raise self.no_room(room)
         if text is self.text:
             self.sent = [[span] for span in spans]
-        return [self.room.messages(text.joined([span])) for span in spans]
+        return [room.messages(text.joined([span])) for span in spans]
 
     def next_part(self, begin: int, room: PromptRoom) -> Span:
         """Return the longest part of the text from a character on that fits.

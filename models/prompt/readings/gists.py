@@ -1,0 +1,109 @@
+"""`gists`: the gists of all pages, and the pages that a question needs in full (ReadAgent, Lee et al. 2024)."""
+
+import re
+from collections.abc import Generator, Sequence
+
+from longsumbench.core import Span, count_words
+from longsumbench.models.prompt.config import PromptConfig
+from longsumbench.models.prompt.readings.reading import PartialSummary, PromptRound, Reading, Rounds
+
+_PAGE_WORDS = range(280, 601)  # a page has so many
+_LAST_PAGE_WORDS = 350  # fewer are not divided
+_MOST_LOOK_UPS = 6  # pages
+_NUMBER_TOKENS = 64  # of an answer that is a number, or a list of them
+
+
+class Gists(Reading):
+    """Pages end where the model would pause, and are shortened to gists; those that it names are read in full.
+
+    Choice: pages that do not fit beside the gists are left out, the last named first, and counted.
+    """
+
+    reads_all = True
+    answers_parts = True
+    answers_once = False
+
+    @classmethod
+    def steps_for(cls, config: PromptConfig) -> frozenset[str]:
+        """All but the last request have their own."""
+        return frozenset({"pause", "gist", "look_up"})
+
+    def rounds(self) -> Rounds:
+        """Ask where to pause, for the gists, for the pages to read, and for the summary.
+
+        Raises:
+            UsageError: there is no room for a page, or for the gists of all pages.
+        """
+        if self.room.excess(self.passage.text) <= 0:
+            return (yield from self.ask(self.text.whole, self.room))
+        pages = yield from self._divide()
+        self.sent = [[page] for page in pages]
+        texts = self.quote_spans(pages)
+        room = self.builder.room(self.example, "gist")
+        if max(map(room.excess, texts)) > 0:
+            raise self.no_room(room)
+        drafts = yield [PromptRound([room.messages(text)]) for text in texts]
+        gists = [draft.text for draft in drafts]
+        room = self.builder.room(self.example, "look_up")
+        numbered = "\n\n".join(f"<{number}> {gist}" for number, gist in enumerate(gists, start=1))
+        if max(room.excess(numbered), self.room.excess("\n\n".join(gists))) > 0:
+            raise self.no_room(room)
+        [draft] = yield [PromptRound([room.messages(numbered)], _NUMBER_TOKENS)]
+        chosen = _read_numbers(draft.text, len(pages))[:_MOST_LOOK_UPS]
+        while self.room.excess(_put_back(gists, texts, chosen)) > 0:
+            chosen.pop()
+            self.counts["pages_left_out"] += 1
+        [draft] = yield [PromptRound([self.room.messages(_put_back(gists, texts, chosen))])]
+        return draft
+
+    def _divide(self) -> Generator[list[PromptRound], list[PartialSummary], list[Span]]:
+        """Return pages that end where the model would pause; at the last place if it names none."""
+        room = self.builder.room(self.example, "pause")
+        # Where each sentence begins, and the end of the text.
+        borders = [*self.passage.sentence_starts, len(self.passage.text)]
+        pages: list[Span] = []
+        begin = 0
+        while begin < borders[-1]:
+            places = self._list_places(begin, borders)
+            number = len(places)
+            if number > 1:
+                marked = self._mark(begin, places)
+                if room.excess(marked) > 0:
+                    raise self.no_room(room)
+                [draft] = yield [PromptRound([room.messages(marked)], _NUMBER_TOKENS)]
+                number = next(iter(_read_numbers(draft.text, number)), number)
+            pages.append((begin, places[number - 1]))
+            begin = places[number - 1]
+        return pages
+
+    def _list_places(self, begin: int, borders: Sequence[int]) -> list[int]:
+        """Return the borders where a page that begins at a character may end."""
+        words = {end: count_words([self.passage.text[begin:end]]) for end in borders if end > begin}
+        end = borders[-1]
+        if words[end] < _LAST_PAGE_WORDS:
+            return [end]
+        places = [place for place, number in words.items() if number in _PAGE_WORDS]
+        # A sentence may be longer than a page.
+        return places or [
+            next(place for place, number in words.items() if number >= _PAGE_WORDS.start)
+        ]
+
+    def _mark(self, begin: int, places: Sequence[int]) -> str:
+        """Return the text up to the last place, with the number of each place."""
+        marked = ""
+        for number, place in enumerate(places, start=1):
+            marked += f"{self.passage.text[begin:place].rstrip()} <{number}>\n"
+            begin = place
+        return marked
+
+
+def _read_numbers(answer: str, most: int) -> list[int]:
+    """Return the numbers from 1 to `most` in an answer, each once."""
+    numbers = [int(digits) for digits in re.findall(r"\d{1,9}", answer)]
+    return [number for number in dict.fromkeys(numbers) if 1 <= number <= most]
+
+
+def _put_back(gists: Sequence[str], pages: Sequence[str], chosen: Sequence[int]) -> str:
+    """Return the gists, with the chosen pages in the place of theirs."""
+    texts = enumerate(zip(gists, pages, strict=True), start=1)
+    return "\n\n".join(page if number in chosen else gist for number, (gist, page) in texts)
