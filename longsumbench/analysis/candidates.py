@@ -19,7 +19,15 @@ from longsumbench.sweeps.sweep import Launch
 
 _log = logging.getLogger(__name__)
 
-_READINGS = ("beginning", "ends", "select", "stages", "refine")  # of any text, the cheapest first
+# Of any text, the cheapest first.
+_READINGS = (
+    {"model.reading": "beginning"},
+    {"model.reading": "ends"},
+    {"model.reading": "select"},
+    {"model.reading": "stages"},
+    {"model.reading": "stages", "model.merge_with": "passages"},
+    {"model.reading": "refine"},
+)
 _MEASURED = 4  # texts; batches and servers are faster than one request alone
 _PROMPT_LENGTH, _ANSWER_LENGTH = 1_500, 512  # tokens
 _OF_SMALL_MODELS = {"decode.no_repeat_ngram": 4}  # they repeat themselves; servers lack the setting
@@ -43,10 +51,7 @@ def list_readings(checkpoint: str, words: Sequence[str]) -> list[list[str]]:
     settings = {"model": "prompt", "model.decode_length": _ANSWER_LENGTH, **model, **overrides}
     room = context - int(settings["model.decode_length"]) if context else None
     prompt_length = min(_PROMPT_LENGTH, room or _PROMPT_LENGTH)
-    ways = [
-        {"model.input_length": prompt_length, **settings, "model.reading": reading}
-        for reading in _READINGS
-    ]
+    ways = [{"model.input_length": prompt_length, **settings, **reading} for reading in _READINGS]
     if room or "model.engine" not in settings:
         ways.append({**settings, "model.input_length": room, "model.reading": "whole"})
     return [format_overrides(way) for way in ways]
@@ -58,9 +63,14 @@ def fits(launch: Launch, examples: Iterable[Example]) -> bool:
     try:
         new_system(model).check_examples(examples)
     except UsageError as problem:
-        _log.info(f"Without {model.reading}: {problem}")
+        _log.info(f"Without {_name_way(launch)}: {problem}")
         return False
     return True
+
+
+def _name_way(launch: Launch) -> str:
+    model: Any = launch.points[0].config.model
+    return f"{model.reading} with {model.merge_with}" if model.merge_with else str(model.reading)
 
 
 class Way(NamedTuple):
@@ -113,8 +123,7 @@ def find_affordable(
     )
     if num_texts < number:
         line += f" Of {number} texts, so many fit into --minutes {minutes:g}"
-        models: list[Any] = [launches[way.launch].points[0].config.model for way in slow]
-        names = ", ".join(model.reading for model in models)
+        names = ", ".join(_name_way(launches[way.launch]) for way in slow)
         line += f", without {names}." if names else "."
     _log.info(line)
     return Affordable(num_texts, {way.launch: share * way.seconds for way in ways})

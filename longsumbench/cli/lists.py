@@ -16,6 +16,7 @@ LISTED_KINDS = {
     "recipes": "settings of a model for a dataset (model/recipe=NAME)",
     "metrics": "measures of summaries (score.metrics=[NAME])",
     "rankers": "what orders the parts of a source (rank=NAME)",
+    "readings": "how a language model reads a long text, and what that costs (model.reading=NAME)",
     "settings": "every setting, its default and what it means; with a model's name also those of the model",
     "runs": "the runs in the results folder, the newest first",
 }
@@ -63,6 +64,9 @@ def _execute_list(options: Namespace) -> None:
     allowed = 1 if options.what == "settings" else 0
     if extra := options.filters[allowed:]:
         raise UsageError(f"'{extra[0]}' is an extra argument: longsumbench list {options.what}")
+    if options.what == "readings":
+        print_text(registry.load_config_class("prompt").describe_strategies())
+        return
     if options.what != "settings":
         rows = dict(catalogue.name_rows(options.what))
         rows |= dict(catalogue.own_dataset_rows()) if options.what == "datasets" else {}

@@ -66,6 +66,7 @@ _Parallel = Annotated[int, Between(1, 10_000)]
 _Variable = Annotated[str, VariableName()]
 _Price = Annotated[float, Between(0, 10**6)]
 _KeyHeader = Annotated[str, OneOf("Authorization", "api-key")]
+_PASSAGES = 1_000  # tokens of the passages of a summary, about
 INSTRUCTIONS = 70.0  # tokens of a prompt without its text, about
 # Prompts, one of which fits a dataset.
 _BUILT_IN = ("document", "documents", "query")
@@ -252,6 +253,13 @@ class PromptConfig(SystemConfig):
         "truncate": "model.reading (end is now beginning; start, ending; middle, ends; none, whole; stages, stages)"
     }
 
+    @classmethod
+    def describe_strategies(cls) -> str:
+        """Return what the ways of reading cost, and are called elsewhere."""
+        from longsumbench.models.prompt.readings import strategies
+
+        return strategies.describe()
+
     @property
     def reading_class(self) -> Any:
         """The class of `model.reading`, a `Reading`."""
@@ -396,13 +404,20 @@ class PromptConfig(SystemConfig):
         num_prompts = num_answers = 1
         if reading.reads_all:
             read = source
-            num_prompts = ceil(source / min(room, vars(self).get(reading.unit_setting) or room))
+            part = reading.usual_part or vars(self).get(reading.unit_setting) or room
+            num_prompts = ceil(source / min(room, part))
         if "segment_length" in reading.settings:
             num_prompts = ceil(answer / self.segment_length)
             read *= num_prompts
         if reading.answers_parts:
             num_answers = num_prompts
-            read += num_answers * answer
+            # A merge has the passages of each summary.
+            with_passages = self.merge_with not in (None, "previous")
+            read += num_answers * (answer + (_PASSAGES if with_passages else 0))
+            num_answers += self.final
+            num_prompts += self.final
+        if reading.usual_part:  # where to pause, and the gist
+            num_prompts, read = 2 * num_prompts + 2, read + source
         return num_prompts * INSTRUCTIONS + read, num_answers * answer
 
     def __post_init__(self) -> None:

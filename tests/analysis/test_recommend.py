@@ -427,7 +427,7 @@ def test_the_slowest_ways_are_left_out_until_six_texts_fit(
     """Ten texts take 90, 240 and 210 seconds: 540 in all, which are 9 minutes; without the slowest 300."""
     seconds = (90.0, 240.0, 210.0)
     ways = [Way(index, value, 1.0, 0.0) for index, value in enumerate(seconds)]
-    model = SimpleNamespace(reading="refine")
+    model = SimpleNamespace(reading="refine", merge_with=None)
     launch: Any = SimpleNamespace(points=[SimpleNamespace(config=SimpleNamespace(model=model))])
     monkeypatch.setattr(candidates, "_estimate_ways", lambda _: ways)
     affordable = find_affordable([launch] * 3, 10, minutes, 6)

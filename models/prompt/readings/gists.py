@@ -22,6 +22,7 @@ class Gists(Reading):
     reads_all = True
     answers_parts = True
     answers_once = False
+    usual_part = 570
 
     @classmethod
     def steps_for(cls, config: PromptConfig) -> frozenset[str]:

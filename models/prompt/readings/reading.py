@@ -62,6 +62,7 @@ class Reading(ABC):
         answers_parts: each part of a long text has an answer.
         answers_once: the summary is one answer, which can be trained.
         selects: it needs a selector (`model.selector`).
+        usual_part: tokens of a part, about, if the model chooses where it ends.
         mixes_pages: it needs an engine that gives tokens.
         evidence_row: what a row of the evidence is about; empty: the reading keeps no evidence.
         sent: the spans of the text that each request had.
@@ -83,6 +84,7 @@ class Reading(ABC):
     answers_parts: ClassVar[bool] = False
     answers_once: ClassVar[bool] = True
     selects: ClassVar[bool] = False
+    usual_part: ClassVar[int] = 0
     mixes_pages: ClassVar[bool] = False
     evidence_row: ClassVar[str] = ""
 

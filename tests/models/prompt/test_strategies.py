@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 import yaml  # type: ignore[import-untyped] # not annotated
 from hypothesis import given, settings, strategies as st
+from support.commands import Command
 from support.language_models import (
     DOCUMENTS,
     SENTENCES,
@@ -22,6 +23,7 @@ from longsumbench.conf import CONF
 from longsumbench.core import Decoding, Example, Summary
 from longsumbench.errors import UsageError
 from longsumbench.models.prompt.prompts import read_prompt
+from longsumbench.models.prompt.readings import strategies
 from longsumbench.models.prompt.system import PromptSystem
 
 STRATEGIES: dict[str, dict[str, Any]] = {
@@ -362,3 +364,39 @@ def test_a_published_wording_is_a_file_of_ten_lines(tmp_path: Path) -> None:
     assert questions(engine)[-1].startswith("Reduce: Summary 1: It ends.")
     own = read_prompt("document")
     assert own.only_for("user").hash == own.only_for("user", "part", "merge").hash
+
+
+def test_the_documentation_names_every_strategy(run_command: Command) -> None:
+    """`list readings` and the table of the page have the same costs and names; every name runs as it is written."""
+    printed = " ".join(run_command(0, "list", "readings").out.split())
+    page = (Path(__file__).parents[3] / "docs" / "how-to" / "readings.md").read_text()
+    rows = [row for row in page.splitlines() if row.startswith("| `reading=")]
+    assert len(rows) == len(strategies.STRATEGIES)
+    for row, strategy in zip(rows, strategies.STRATEGIES, strict=True):
+        cells = [cell.strip() for cell in row.strip("|").split("|")]
+        assert cells[2:] == [strategy.requests, strategy.tokens, strategy.elsewhere]
+        assert re.sub(r"`| \(default\)", "", cells[0]) == strategy.settings
+        assert (
+            f"{strategy.settings} requests: {strategy.requests}; tokens: {strategy.tokens}"
+            in printed
+        )
+        words = strategy.settings.partition(",")[0].split()
+        assert prompted(EchoEngine(), **{"length": 50} | settings_of(words)).config.reading
+
+
+def settings_of(words: list[str]) -> dict[str, Any]:
+    return {key: yaml.safe_load(value) for key, _, value in (word.partition("=") for word in words)}
+
+
+@pytest.mark.parametrize("name", STRATEGIES)
+def test_costs_are_estimated_about(name: str) -> None:
+    """The estimated tokens of a text are those that are sent and written, within a factor of two."""
+    engine = EchoEngine(lambda text: "Reply says what was said here. " * 4, chat_tokenizer("words"))
+    values = {**STRATEGIES[name], "length": "24", "decode_length": 60, "page_length": None}
+    system = prompted(engine, input_length=1_400, **values)
+    text = [paragraph(topic, 60) for topic in TOPICS]
+    (summary,) = summarize(system, text_example(text, query=QUERY if name == "gists" else None))
+    source = 60 * 11 * len(TOPICS)
+    prompt, answer = system.config.request_lengths(source, 1.3 * 24, None)
+    assert 0.5 < prompt / summary.counts["prompt_tokens"] < 2
+    assert 0.5 < answer / summary.counts["output_tokens"] < 2
