@@ -31,13 +31,19 @@ from longsumbench.runs.scoring import total_ledger
 
 pytestmark = pytest.mark.usefixtures("empty_cache")
 SERVED = ("beginning", "ending", "ends", "whole", "select", "segments", "stages", "refine")
-SEVERAL = ("segments", "stages", "refine")
+SEVERAL = ("segments", "stages", "refine", "previous", "passages", "compress", "final")
+STRATEGIES: dict[str, dict[str, Any]] = {
+    "previous": {"reading": "stages", "merge_with": "previous", "shrink": 0.65},
+    "passages": {"reading": "stages", "merge_with": "passages"},
+    "compress": {"reading": "refine", "compress": True},
+    "final": {"reading": "refine", "final": True},
+}
 ODD = "odd"  # begins all sentences of the second example
 
 
 def examples() -> list[Example]:
     """Return a long text, one whose sentences begin with `ODD`, and a short one."""
-    long = [f"{' '.join(WORDS[place % 12 : place % 12 + 6])} {place}." for place in range(30)]
+    long = [f"{' '.join(WORDS[place % 12 : place % 12 + 6])} {place}." for place in range(60)]
     odd = [f"{ODD} {sentence}" for sentence in long[10:]]
     texts = (("long", long), (ODD, odd), ("short", long[:1]))
     return [text_example([[sentence] for sentence in text], name=name) for name, text in texts]
@@ -48,14 +54,16 @@ def reply(question: str) -> str:
     return f"Mihit lohit kadan nufel regor kahit {len(question)} {question.count('a')}."
 
 
-def system_of(engine: LanguageModel, reading: str) -> PromptSystem:
+def system_of(engine: LanguageModel, reading: str, **settings: Any) -> PromptSystem:
     """Return a system with some room beside the longest prompt."""
     lengths = []
-    for entry in ("user", "refine", "segment"):
-        messages = read_prompt("document").messages("", None, 50, entry)
-        lengths.append(engine.count(messages))
+    steps = ["part", "merge", "carry", "final", "compress"] if reading in STRATEGIES else []
+    prompt = read_prompt("document").with_steps(steps)
+    for entry in prompt.texts_in_use().keys() - {"system", "label"}:
+        lengths.append(engine.count(prompt.messages("", None, 50, entry, " ")))
     length = 4_000 if reading == "whole" else max(lengths) + 90
-    return prompted(engine, reading=reading, input_length=length, snippet_length=24)
+    values = {**STRATEGIES.get(reading, {"reading": reading}), **settings}
+    return prompted(engine, input_length=length, snippet_length=24, **values)
 
 
 def expected_of(reading: str) -> tuple[list[Summary], list[str]]:
@@ -66,13 +74,18 @@ def expected_of(reading: str) -> tuple[list[Summary], list[str]]:
 
 
 def served_by(server: ApiServer, reading: str) -> PromptSystem:
-    engine = open_api(server.base_url, tokenizer=causal_folder(), reading=reading, retries=0)
+    values = STRATEGIES.get(reading, {"reading": reading})
+    engine = open_api(server.base_url, tokenizer=causal_folder(), retries=0, **values)
     return system_of(engine, reading)
 
 
 @pytest.mark.parametrize(
     ("reading", "failed"),
-    [*((reading, "empty") for reading in SERVED), ("refine", "stop"), ("stages", "leave_out")],
+    [
+        *((reading, "empty") for reading in (*SERVED, *STRATEGIES)),
+        ("refine", "stop"),
+        ("stages", "leave_out"),
+    ],
 )
 def test_a_server_is_asked_what_the_reading_asks(reading: str, failed: str, tmp_path: Path) -> None:
     """Its requests are those of the reading in number and text.
@@ -121,7 +134,10 @@ def test_a_server_is_asked_what_the_reading_asks(reading: str, failed: str, tmp_
     assert (len(questions) > len(examples())) == (reading in SEVERAL)
 
 
-@pytest.mark.parametrize(("reading", "finished"), [("refine", 1), ("refine", 4), ("pages", 1)])
+@pytest.mark.parametrize(
+    ("reading", "finished"),
+    [("refine", 1), ("refine", 4), ("pages", 1), ("previous", 2), ("final", 3)],
+)
 def test_a_killed_run_keeps_the_answers_of_a_local_model(
     reading: str, finished: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -143,7 +159,7 @@ def test_a_killed_run_keeps_the_answers_of_a_local_model(
         engine = TransformersEngine(
             build_settings(PromptConfig, {"checkpoint": str(causal_folder())}, "model.")
         )
-        summarize_split(system_of(engine, reading), split, decoding, folder)
+        summarize_split(system_of(engine, reading, decode_length=30), split, decoding, folder)
         assert not list((folder / "work").glob("unfinished*"))
         assert sum_decoding_seconds(folder / "work" / "decoding.jsonl") > 0.05 * len(done)
         files = [path for path in folder.rglob("*.*") if path.parent.name != "work"]
