@@ -142,9 +142,7 @@ class MergeLevels:
             summaries.append(self.finder.find(draft.text, own))
         while len(summaries) > 1:
             levels_left = max(0, levels_left - 1)
-            is_last = self._room("").excess(self.finder.describe(summaries)) <= 0
-            share = 1.0 if is_last else shrink**levels_left
-            summaries = yield from self._merge_level(summaries, share)
+            summaries = yield from self._merge_level(summaries, shrink**levels_left)
         return PartialSummary(summaries[0].text, self.complete)
 
     def _merge_level(
@@ -159,6 +157,8 @@ class MergeLevels:
                 written = ""
             number, text = self.finder.fill(rest, self._room(written))
             group, rest = rest[:number], rest[number:]
+            if number == len(summaries):  # the last merge
+                share = 1.0
             [draft] = yield from self._ask([self._prompt_maker("merge", written, text)], share)
             passages = {passage for summary in (before, *group) for passage in summary.passages}
             merged.append(self.finder.find(draft.text, sorted(passages)))

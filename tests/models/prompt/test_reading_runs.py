@@ -143,7 +143,8 @@ def test_a_killed_run_keeps_the_answers_of_a_local_model(
 ) -> None:
     """Each batch of answers is computed once; summaries and evidence are the same; the time of both processes counts."""
     split = ToySplit("test", examples()[:2])
-    decoding, answer_batch, done = Decoding(batch_size=2), TransformersEngine._answer_batch, []
+    decoding, answer_batch = Decoding(batch_size=2), TransformersEngine._answer_batch
+    done: list[Any] = []
 
     def run(name: str, most: int) -> dict[str, bytes]:
         def answer(*arguments: Any) -> list[Answer]:

@@ -112,7 +112,7 @@ def test_merging_with_what_was_written_before() -> None:
 @pytest.mark.parametrize(("bad", "tries"), [(2, 2), (6, 6), (99, 6)])
 def test_answers_that_do_not_end_are_asked_again(bad: int, tries: int) -> None:
     """A part whose answer ends without a sign is asked for a tenth fewer words, six times at most; others are not."""
-    failed = []
+    failed: list[str] = []
 
     def reply(question: str) -> str:
         if "cedar" in question and len(failed) < bad and "Summary" not in question:
@@ -400,3 +400,20 @@ def test_costs_are_estimated_about(name: str) -> None:
     prompt, answer = system.config.request_lengths(source, 1.3 * 24, None)
     assert 0.5 < prompt / summary.counts["prompt_tokens"] < 2
     assert 0.5 < answer / summary.counts["output_tokens"] < 2
+
+
+def test_the_last_merge_asks_for_all_words_also_without_some_passages() -> None:
+    """Three summaries fit only without most of their passages: what is written of them is the summary, not a level more."""
+    parts = [
+        [f"The {topic} w{number} is {'seen ' * 94}here." for number in range(11)]
+        for topic in TOPICS[:3]
+    ]
+    engine = EchoEngine(lambda text: "They say w1 w2 w3.", chat_tokenizer("words"))
+    values = {**STRATEGIES["passages"], "shrink": 0.5, "page_length": 1_110, "length": "40"}
+    system = system_with_room("merge", 1_300, engine, **values)
+    summarize(system, text_example(parts))
+    *_, last = questions(engine)
+    assert len(engine.asked) == 4
+    assert last.count("\n- ") == 12
+    assert "in about 40 words" in last
+    assert "in about 10 words" in questions(engine)[0]
