@@ -54,6 +54,7 @@ _COUNTS = {  # of a ledger: name → heading, meaning
     "prompt_tokens": ("prompt\ntokens", "tokens sent"),
     "output_tokens": ("output\ntokens", "tokens received"),
     "price": ("price\n(US$)", "US dollars"),
+    "tries": ("tries", "requests that were repeated, as an answer was too long"),
     "refused": ("refused", "requests that the model refused"),
     "failed": ("failed", "examples without an answer"),
 }

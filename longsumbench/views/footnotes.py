@@ -13,7 +13,12 @@ from longsumbench.leaderboards.seed_groups import NOT_SHOWN, UNKNOWN, ResultRow
 from longsumbench.leaderboards.significance import LeaderboardBlock
 from longsumbench.runs.record import RunRecord, output_problems
 from longsumbench.runs.run_names import name_checkpoint
-from longsumbench.views.outcomes import describe_undecided, describe_unlearned, shorten_list
+from longsumbench.views.outcomes import (
+    describe_undecided,
+    describe_unlearned,
+    join_names,
+    shorten_list,
+)
 
 _FEW_TEXTS = 10  # below, degrees of freedom are few
 _MOST_IN_SET = 10  # most systems of the set of best ones that are named
@@ -94,7 +99,7 @@ def _describe_best_set(comparable: LeaderboardBlock) -> str:
     # The marks in the table often say the same
     if not labels or labels == [row.label for row in marked]:
         return ""
-    systems = ", ".join(labels) if len(labels) <= _MOST_IN_SET else shorten_list(labels)
+    systems = join_names(labels) if len(labels) <= _MOST_IN_SET else shorten_list(labels)
     return f"Set of best systems (95 %, model confidence set): {systems}."
 
 

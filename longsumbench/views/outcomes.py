@@ -35,7 +35,12 @@ def shorten_list(names: Sequence[str], between: str = ", ") -> str:
     """Join different names; after the first ones only their number follows."""
     different = list(dict.fromkeys(names))
     more = f" and {len(different) - _MOST_NAMES} more" if different[_MOST_NAMES:] else ""
-    return between.join(different[:_MOST_NAMES]) + more
+    return join_names(different[:_MOST_NAMES], between) + more
+
+
+def join_names(names: Sequence[str], between: str = ", ") -> str:
+    """Join names; by semicolons if one has a comma, as the names of rows do."""
+    return ("; " if any("," in name for name in names) else between).join(names)
 
 
 def describe_pair(

@@ -1,5 +1,6 @@
 """The sentences on who is ahead: inputs for which each is true, next to inputs for which it would be false."""
 
+import re
 from dataclasses import replace
 
 import pytest
@@ -20,6 +21,7 @@ from longsumbench.views.outcomes import (
     describe_place,
     describe_undecided,
     describe_unlearned,
+    shorten_list,
 )
 
 NONE = Learned()
@@ -205,3 +207,12 @@ def test_no_system_is_called_the_best_without_its_tests(
     keys = {row.first.key.model: row.key for row in rows.rows}
     members = tuple(keys[name] for name in best_set)
     assert replace(rows, best_set=members).top_rows() == {keys[name] for name in top}
+
+
+def test_names_with_commas_are_told_apart() -> None:
+    """Names of rows that have commas are joined by semicolons, also after three of them; others by commas."""
+    assert shorten_list(["ea", "seal", "ea"]) == "ea, seal"
+    assert shorten_list(["prompt, ends", "prompt, select"]) == "prompt, ends; prompt, select"
+    many = shorten_list(["lead", "prompt, ends", "seal", "trunc", "ca"])
+    assert many.startswith("lead; prompt, ends; ")
+    assert re.search(r" and \d more$", many)

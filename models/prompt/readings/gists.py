@@ -10,7 +10,6 @@ from longsumbench.models.prompt.readings.reading import PartialSummary, PromptRo
 _PAGE_WORDS = range(280, 601)  # a page has so many
 _LAST_PAGE_WORDS = 350  # fewer are not divided
 _MOST_LOOK_UPS = 6  # pages
-_NUMBER_TOKENS = 64  # of an answer that is a number, or a list of them
 
 
 class Gists(Reading):
@@ -49,7 +48,7 @@ class Gists(Reading):
         numbered = "\n\n".join(f"<{number}> {gist}" for number, gist in enumerate(gists, start=1))
         if max(room.excess(numbered), self.room.excess("\n\n".join(gists))) > 0:
             raise self.no_room(room)
-        [draft] = yield [PromptRound([room.messages(numbered)], _NUMBER_TOKENS)]
+        [draft] = yield [PromptRound([room.messages(numbered)])]
         chosen = _read_numbers(draft.text, len(pages))[:_MOST_LOOK_UPS]
         while self.room.excess(_put_back(gists, texts, chosen)) > 0:
             chosen.pop()
@@ -71,7 +70,7 @@ class Gists(Reading):
                 marked = self._mark(begin, places)
                 if room.excess(marked) > 0:
                     raise self.no_room(room)
-                [draft] = yield [PromptRound([room.messages(marked)], _NUMBER_TOKENS)]
+                [draft] = yield [PromptRound([room.messages(marked)])]
                 number = next(iter(_read_numbers(draft.text, number)), number)
             pages.append((begin, places[number - 1]))
             begin = places[number - 1]
