@@ -1,5 +1,6 @@
 """Commands that show what there is: `longsumbench list`, `status` and `cache`."""
 
+import pkgutil
 import re
 from argparse import Namespace
 from pathlib import Path
@@ -65,7 +66,8 @@ def _execute_list(options: Namespace) -> None:
     if extra := options.filters[allowed:]:
         raise UsageError(f"'{extra[0]}' is an extra argument: longsumbench list {options.what}")
     if options.what == "readings":
-        print_text(registry.load_config_class("prompt").describe_strategies())
+        describe = pkgutil.resolve_name(registry.load_config_class("prompt").described_by)
+        print_text(describe())
         return
     if options.what != "settings":
         rows = dict(catalogue.name_rows(options.what))

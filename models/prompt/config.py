@@ -249,28 +249,16 @@ class PromptConfig(SystemConfig):
     # `truncate`; 4 sent sentences on one line and one prompt to a dataset, and selected up to the first snippet that did
     # not fit.
     version = 5
+    # Describes the ways of reading.
+    described_by: ClassVar[str] = "longsumbench.models.prompt.readings.strategies:describe"
     former_settings: ClassVar[Mapping[str, str]] = {
         "truncate": "model.reading (end is now beginning; start, ending; middle, ends; none, whole; stages, stages)"
     }
-
-    @classmethod
-    def describe_strategies(cls) -> str:
-        """Return what the ways of reading cost, and are called elsewhere."""
-        from longsumbench.models.prompt.readings import strategies
-
-        return strategies.describe()
 
     @property
     def reading_class(self) -> Any:
         """The class of `model.reading`, a `Reading`."""
         return readings.load(self.reading)
-
-    @property
-    def least_room(self) -> int:
-        """Tokens that a prompt must have room for beyond its own."""
-        reading = self.reading_class
-        least: int = reading.least_step_room if reading.steps_for(self) else reading.least_room
-        return least
 
     @property
     def capabilities(self) -> Capabilities:

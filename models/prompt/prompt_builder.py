@@ -131,8 +131,9 @@ class PromptBuilder:
         """Return the error about a prompt of some tokens, with its text if that must not be cut, else without."""
         reading = self.config.reading_class
         counted, advice = " without its text", ""
-        if self.config.least_room > 1:
-            counted += f" and at least {self.config.least_room} for that"
+        least = reading.least_room_for(self.config)
+        if least > 1:
+            counted += f" and at least {least} for that"
         if reading.refuses_long_texts:
             counted, advice = "", "another model.reading, "
         return UsageError(

@@ -121,7 +121,9 @@ class PromptSystem(System):
     def _check_lengths(self, lengths: Sequence[tuple[int, str]]) -> None:
         """Check that prompts of some tokens, each with the id of its example, have room for a unit of the text."""
         config, reading, budget = self.config, self.config.reading_class, self.builder.budget or 0
-        too_long = [length for length in lengths if length[0] + config.least_room > budget]
+        too_long = [
+            length for length in lengths if length[0] + reading.least_room_for(config) > budget
+        ]
         tokens, name = max(lengths)
         if too_long:
             subject = f"{len(too_long)} of {len(lengths)} prompts are"

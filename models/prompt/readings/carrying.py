@@ -58,8 +58,8 @@ def compress(
     words = max(1, round(share * reading.builder.words))
     best, distance = written, math.inf
     for attempt in range(MOST_TRIES):
-        asked = max(1, round(words * (1 - 0.05 * attempt)))
-        room = reading.builder.room(reading.example, "compress", words=asked)
+        num_words = max(1, round(words * (1 - 0.05 * attempt)))
+        room = reading.builder.room(reading.example, "compress", words=num_words)
         text = first_sentences(written, room.tokens, reading.builder.engine.tokenizer)
         [draft] = yield [PromptRound([room.messages(text)])]
         reading.counts["tries"] += 1

@@ -15,7 +15,7 @@ _MOST_LOOK_UPS = 6  # pages
 class Gists(Reading):
     """Pages end where the model would pause, and are shortened to gists; those that it names are read in full.
 
-    Choice: pages that do not fit beside the gists are left out, the last named first, and counted.
+    Choice: pages that do not fit next to the gists are left out, the last named first, and counted.
     """
 
     reads_all = True
@@ -49,11 +49,11 @@ class Gists(Reading):
         if max(room.excess(numbered), self.room.excess("\n\n".join(gists))) > 0:
             raise self.no_room(room)
         [draft] = yield [PromptRound([room.messages(numbered)])]
-        chosen = _read_numbers(draft.text, len(pages))[:_MOST_LOOK_UPS]
-        while self.room.excess(_put_back(gists, texts, chosen)) > 0:
-            chosen.pop()
+        looked_up = _read_numbers(draft.text, len(pages))[:_MOST_LOOK_UPS]
+        while self.room.excess(_put_back(gists, texts, looked_up)) > 0:
+            looked_up.pop()
             self.counts["pages_left_out"] += 1
-        [draft] = yield [PromptRound([self.room.messages(_put_back(gists, texts, chosen))])]
+        [draft] = yield [PromptRound([self.room.messages(_put_back(gists, texts, looked_up))])]
         return draft
 
     def _divide(self) -> Generator[list[PromptRound], list[PartialSummary], list[Span]]:
@@ -103,7 +103,7 @@ def _read_numbers(answer: str, most: int) -> list[int]:
     return [number for number in dict.fromkeys(numbers) if 1 <= number <= most]
 
 
-def _put_back(gists: Sequence[str], pages: Sequence[str], chosen: Sequence[int]) -> str:
-    """Return the gists, with the chosen pages in the place of theirs."""
+def _put_back(gists: Sequence[str], pages: Sequence[str], looked_up: Sequence[int]) -> str:
+    """Return the gists, with the looked_up pages in the place of theirs."""
     texts = enumerate(zip(gists, pages, strict=True), start=1)
-    return "\n\n".join(page if number in chosen else gist for number, (gist, page) in texts)
+    return "\n\n".join(page if number in looked_up else gist for number, (gist, page) in texts)

@@ -138,8 +138,8 @@ class MergeLevels:
         passages = text.divided(_PASSAGE_LENGTH, [start for start, _ in parts], by_paragraph=False)
         summaries = []
         for draft, (start, end) in zip(drafts, parts, strict=True):
-            own = [passage for passage in passages if start <= passage[0] < end]
-            summaries.append(self.finder.find(draft.text, own))
+            of_part = [passage for passage in passages if start <= passage[0] < end]
+            summaries.append(self.finder.find(draft.text, of_part))
         while len(summaries) > 1:
             levels_left = max(0, levels_left - 1)
             summaries = yield from self._merge_level(summaries, shrink**levels_left)
@@ -148,21 +148,23 @@ class MergeLevels:
     def _merge_level(
         self, summaries: Sequence[PartSummary], share: float
     ) -> Generator[list[PromptRound], list[PartialSummary], list[PartSummary]]:
-        rest, merged = list(summaries), list[PartSummary]()
-        while len(rest) > 1 or not merged:
-            before = merged[-1] if merged else PartSummary("")
+        remaining, merged = list(summaries), list[PartSummary]()
+        while len(remaining) > 1 or not merged:
+            previous = merged[-1] if merged else PartSummary("")
             longest = int(_PREVIOUS_SHARE * self._room("").tokens)
-            written = first_sentences(before.text, longest, self.builder.engine.tokenizer)
-            if self._room(written).tokens < self.reading.least_step_room:
-                written = ""
-            number, text = self.finder.fill(rest, self._room(written))
-            group, rest = rest[:number], rest[number:]
+            previous_text = first_sentences(previous.text, longest, self.builder.engine.tokenizer)
+            if self._room(previous_text).tokens < self.reading.least_step_room:
+                previous_text = ""
+            number, text = self.finder.fill(remaining, self._room(previous_text))
+            group, remaining = remaining[:number], remaining[number:]
             if number == len(summaries):  # the last merge
                 share = 1.0
-            [draft] = yield from self._ask([self._prompt_maker("merge", written, text)], share)
-            passages = {passage for summary in (before, *group) for passage in summary.passages}
+            [draft] = yield from self._ask(
+                [self._prompt_maker("merge", previous_text, text)], share
+            )
+            passages = {passage for summary in (previous, *group) for passage in summary.passages}
             merged.append(self.finder.find(draft.text, sorted(passages)))
-        return [*merged, *rest]
+        return [*merged, *remaining]
 
     def _ask(self, prompts: Sequence[_MakePrompt], share: float) -> Answers:
         """Ask for a share of the words; with `previous`, for fewer again as long as an answer does not end well."""
@@ -174,8 +176,8 @@ class MergeLevels:
             if not bad:
                 break
             self.reading.counts["tries"] += len(bad) if attempt else 0
-            asked = max(1, round(words * (1 - 0.1 * attempt)))
-            drafts = yield [PromptRound([prompts[i](asked)], limit) for i in bad]
+            fewer = max(1, round(words * (1 - 0.1 * attempt)))
+            drafts = yield [PromptRound([prompts[i](fewer)], limit) for i in bad]
             answers |= zip(bad, drafts, strict=True)
         self.complete = self.complete and all(draft.complete for draft in answers.values())
         return [answers[i] for i in range(len(prompts))]

@@ -99,6 +99,11 @@ class Reading(ABC):
         self.counts = Counter[str]()
 
     @classmethod
+    def least_room_for(cls, config: PromptConfig) -> int:
+        """Return the tokens that a prompt must have room for beyond its own."""
+        return cls.least_step_room if cls.steps_for(config) else cls.least_room
+
+    @classmethod
     def settings_for(cls, config: PromptConfig) -> frozenset[str]:
         """Return those of `settings` that have an effect, given the others."""
         return cls.settings

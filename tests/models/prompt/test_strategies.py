@@ -296,7 +296,7 @@ def test_every_strategy_ends_within_its_budget(
     counts = [engine.count(prompt.messages("", query, 50, entry, " ")) for entry in entries]
     budget = max(counts) + room
     system.config.input_length = budget
-    if room < system.config.least_room:
+    if room < reading.least_room_for(system.config):
         with pytest.raises(UsageError, match=r"at least \d+ for that"):
             system.check_examples([example])
         return
