@@ -67,7 +67,8 @@ def test_a_passage_is_the_source(documents: list[list[str]]) -> None:
     assert text == whole
 
 
-@pytest.mark.parametrize("reading", sorted(readings.targets()))
+# The requests of `gists` have marks in the text: test_strategies.py.
+@pytest.mark.parametrize("reading", sorted(set(readings.targets()) - {"gists"}))
 @settings(max_examples=25)
 @given(documents=DOCUMENTS, room=st.integers(100, 300))
 def test_what_is_sent_is_the_source(reading: str, documents: list[list[str]], room: int) -> None:

@@ -69,9 +69,11 @@ def test_an_adapter_writes_what_peft_writes(kind: str, bart: Path, tmp_path: Pat
             one(**fed).logits
             for one in (reference, system.model.eval(), saved.model.eval(), plain.model.eval())
         )
-    assert torch.allclose(merged, expected, rtol=1e-4, atol=1e-3)
+    # Of sums of large numbers, small ones have the error of the large ones.
+    scale = float(expected.abs().max())
+    assert torch.allclose(merged, expected, rtol=1e-4, atol=1e-4 * scale)
     assert torch.allclose(loaded, merged)
-    assert not torch.allclose(without, expected, atol=1e-1)
+    assert not torch.allclose(without, expected, atol=1e-2 * scale)
     assert system.facts()["checkpoint"] == "bart + lora"
     identity = str(system.config.identity())
     assert identity != str(plain.config.identity())
