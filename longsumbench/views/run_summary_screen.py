@@ -114,23 +114,33 @@ class EndScreen:
             around = range(own[0] - 1, own[0] + 2) if own else range(_SMALL_TABLE)
             nearby &= {0, *own[:_OWN_ROWS], *around}
         default = ("system", "remarks", seeds_column(rows), self.block.ranked_by, "length", "run")
-        all_columns = collect_columns(collect_runs(rows))
-        columns = [all_columns[name] for name in self.columns or default]
+        table = self._build_table(sorted(nearby), self.columns or default)
+        names = [line[table.columns.index("system")] for line in table.rows]
+        # Names that are cut to the same text tell nothing; the table without remarks has more room for them.
+        if len({*filter(None, names)}) < len({*(rows[index].label for index in nearby)}):
+            short = [name for name in self.columns or default if name != "remarks"]
+            table = self._build_table(sorted(nearby), short)
+        words = " ".join(map(on_one_line, table.columns))
+        for line in table.rows:
+            words += " ".join(line)
+        meanings = [f"{word}: {meaning}" for word, meaning in _MEANINGS.items() if word in words]
+        notes = (describe_shared_settings(rows), f"{'; '.join(meanings)}.")
+        return replace(table, footnotes=tuple(filter(None, notes)))
+
+    def _build_table(self, indices: Sequence[int], names: Sequence[str]) -> Block:
+        """Return some rows with some columns, in the width of the terminal."""
+        own, all_columns = self.own_rows(), collect_columns(collect_runs(self.block.rows))
+        columns = [all_columns[name] for name in names]
         cells = row_cells(self.block, columns)
         lines, previous = [], -1
-        for index in sorted(nearby):
+        for index in indices:
             if index > previous + 1:
                 lines.append([_ROW_GAP, *[""] * len(columns)])
             previous = index
             place, *values = cells[index]
             lines.append([f"{_RUN_MARK} {place}" if index in own else place, *values])
         table = replace(table_block(columns, lines), tied="not distinguishable from it")
-        words = " ".join(map(on_one_line, table.columns))
-        for line in lines:
-            words += " ".join(line)
-        meanings = [f"{word}: {meaning}" for word, meaning in _MEANINGS.items() if word in words]
-        notes = (describe_shared_settings(rows), f"{'; '.join(meanings)}.")
-        return replace(_shorten_names(table), footnotes=tuple(filter(None, notes)))
+        return _shorten_names(table)
 
     def _command_lines(self) -> Iterator[str]:
         start = "Next: "

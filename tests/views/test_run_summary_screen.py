@@ -1,6 +1,7 @@
 """The last screen of a command: 24 lines with the runs just done, whatever else the results folder has."""
 
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -121,3 +122,21 @@ def test_other_datasets_take_a_line_each(describe: Describe) -> None:
     text = " ".join(describe(others, runs))
     assert "corpus1: seal, R-Lsum 31.0 ±0.8, place 2 of 2" in text
     assert "corpus29:" not in text
+
+
+def test_names_are_told_apart_at_80_columns(describe: Describe) -> None:
+    """Rows of one system that differ in a setting have different names: the remarks make room for them."""
+    runs = []
+    for number, reading in enumerate(("beginning", "ends", "select")):
+        run = record(
+            "prompt",
+            20 + number,
+            run_id=f"{number}prompt00000",
+            variant=f"reading={reading}",
+            config={"model": {"name": "prompt", "reading": reading}},
+            fit=replace(TRAINED, ended_by="max_minutes", averaged=((1, 0.5), (2, 0.4))),
+        )
+        runs.append(run)
+    text = "\n".join(describe([record("lead", 30)], runs))
+    for run in runs:
+        assert f"prompt, {run.config.model['reading']} " in text
