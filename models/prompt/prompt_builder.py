@@ -11,6 +11,9 @@ from longsumbench.models.prompt.prompts import Prompt
 from longsumbench.models.prompt.selector import Selector
 from longsumbench.models.prompt.source_text import Passage, PromptRoom
 
+# Tokens of a word, about, in an answer.
+WORD_TOKENS = 1.5
+
 
 @dataclass
 class PromptFitted(Fitted):

@@ -38,13 +38,10 @@ from longsumbench.modeling.extraction import mean_target_words
 from longsumbench.modeling.training.fitting import checkpoint_folder, read_report
 from longsumbench.models.prompt.config import PromptConfig
 from longsumbench.models.prompt.dialogue import Dialogue
-from longsumbench.models.prompt.prompt_builder import PromptBuilder, PromptFitted
+from longsumbench.models.prompt.prompt_builder import WORD_TOKENS, PromptBuilder, PromptFitted
 from longsumbench.progress import note_progress
 
 _log = logging.getLogger(__name__)
-
-# Tokens of a word, about, in an answer.
-_WORD_TOKENS = 1.5
 
 
 class PromptSystem(System):
@@ -186,7 +183,7 @@ class PromptSystem(System):
             if config.shots:
                 self.state.shots = self._draw_shots(train, context.recipe.seed)
         words = self.builder.words
-        tokens = words * _WORD_TOKENS
+        tokens = words * WORD_TOKENS
         if tokens > config.decode_length:
             _log.warning(
                 f"model.decode_length={config.decode_length} is short for a summary of {words:,.0f} words: choose at"

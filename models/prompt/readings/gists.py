@@ -1,6 +1,7 @@
 """`gists`: the gists of all pages, and the pages that a question needs in full (ReadAgent, Lee et al. 2024)."""
 
 import re
+from bisect import bisect_right
 from collections.abc import Generator, Sequence
 
 from longsumbench.core import Span, count_words
@@ -21,7 +22,7 @@ class Gists(Reading):
     reads_all = True
     answers_parts = True
     answers_once = False
-    usual_part = 570
+    usual_part = 570  # of 440 words
 
     @classmethod
     def steps_for(cls, config: PromptConfig) -> frozenset[str]:
@@ -77,16 +78,18 @@ class Gists(Reading):
         return pages
 
     def _list_places(self, begin: int, borders: Sequence[int]) -> list[int]:
-        """Return the borders where a page that begins at a character may end."""
-        words = {end: count_words([self.passage.text[begin:end]]) for end in borders if end > begin}
-        end = borders[-1]
-        if words[end] < _LAST_PAGE_WORDS:
-            return [end]
-        places = [place for place, number in words.items() if number in _PAGE_WORDS]
-        # A sentence may be longer than a page.
-        return places or [
-            next(place for place, number in words.items() if number >= _PAGE_WORDS.start)
-        ]
+        """Return the borders where a page that begins at a character may end; of a longer sentence, its end."""
+        places: list[int] = []
+        num_words = 0
+        for end in borders[bisect_right(borders, begin) :]:
+            num_words += count_words([self.passage.text[begin:end]])
+            begin = end
+            if num_words < _PAGE_WORDS.start:
+                continue
+            if places and num_words not in _PAGE_WORDS:
+                break
+            places.append(end)
+        return places if num_words >= _LAST_PAGE_WORDS else [borders[-1]]
 
     def _mark(self, begin: int, places: Sequence[int]) -> str:
         """Return the text up to the last place, with the number of each place."""
@@ -104,6 +107,6 @@ def _read_numbers(answer: str, most: int) -> list[int]:
 
 
 def _put_back(gists: Sequence[str], pages: Sequence[str], looked_up: Sequence[int]) -> str:
-    """Return the gists, with the looked_up pages in the place of theirs."""
+    """Return the gists, with the pages that are looked up in the place of theirs."""
     texts = enumerate(zip(gists, pages, strict=True), start=1)
     return "\n\n".join(page if number in looked_up else gist for number, (gist, page) in texts)

@@ -14,6 +14,7 @@ from typing import Any, TypeAlias
 
 from longsumbench.core import Message, Span
 from longsumbench.modeling.ranking import Ranking, rank
+from longsumbench.models.prompt.prompt_builder import WORD_TOKENS
 from longsumbench.models.prompt.readings.reading import PartialSummary, PromptRound, Reading, Rounds
 from longsumbench.models.prompt.source_text import LongText, Passage, PromptRoom
 
@@ -21,7 +22,6 @@ MOST_TRIES = 6  # further ones, of a request whose answer is too long
 _PREVIOUS_SHARE = 0.2  # of the room of a merge, for what was written before
 _PASSAGE_LENGTH, _NUM_PASSAGES = 100, 10  # tokens; of each summary
 _LEAST_GROUP = 3  # summaries in a merge: passages are dropped for it
-_WORD_TOKENS = 1.5  # of a word, about
 _END = re.compile(r"[.!?…。！？][\"'”’»)\]]*\s*$")
 
 # Yields requests, and returns their answers.
@@ -197,7 +197,7 @@ class MergeLevels:
 
     def _count_levels(self, number: int) -> int:
         """Return how many levels so many summaries take, about."""
-        length = _WORD_TOKENS * self.builder.words
+        length = WORD_TOKENS * self.builder.words
         if self.finder.ranking:
             length += _PASSAGE_LENGTH * _NUM_PASSAGES
         group = max(2, int(self._room("").tokens / length))
