@@ -62,14 +62,14 @@ class Lengths(NamedTuple):
     """
 
     name: str
-    own: LeaderboardBlock
-    equal: LeaderboardBlock
+    uncut: LeaderboardBlock
+    cut: LeaderboardBlock
     limit: int
     scores: ScoresOfRuns
 
     def block(self, equal: bool) -> LeaderboardBlock:
         """Return the rows at equal length, or at their own."""
-        return self.equal if equal else self.own
+        return self.cut if equal else self.uncut
 
     def describe(self, equal: bool) -> str:
         """Name one of the lengths."""
@@ -117,8 +117,8 @@ def make_runs(name: str, data: Path) -> None:
     groups = meetings_of(rows, data) if name == "qmsum" else (row["id"] for row in rows)
     texts = []
     for row, group in zip(rows, groups, strict=True):
-        kept = {"id": row["id"], "references": row["references"]}
-        texts.append({**kept, "document": NO_SOURCE, "text": group})
+        example = {"id": row["id"], "references": row["references"]}
+        texts.append({**example, "document": NO_SOURCE, "text": group})
     folder = Path(name)
     folder.mkdir()
     write_rows(folder / "test.jsonl", texts)
@@ -148,10 +148,10 @@ def read_lengths(results: Results, name: str) -> Lengths:
     blocks = {}
     for block in table.comparable:
         blocks[block.rows[0].first.config.score.max_words] = block
-    own = blocks.pop(None)
-    [(limit, equal)] = blocks.items()
+    uncut = blocks.pop(None)
+    [(limit, cut)] = blocks.items()
     assert limit is not None
-    return Lengths(SETS[name], own, equal, limit, table.scores)
+    return Lengths(SETS[name], uncut, cut, limit, table.scores)
 
 
 def row_of(block: LeaderboardBlock, model: str, variant: str) -> ResultRow:
@@ -224,7 +224,7 @@ def sentences_of(sets: Sequence[Lengths]) -> Iterator[str]:
     """Yield what the tests say: of the whole cache and each row, and of the two methods at each size."""
     examples = []
     for texts in sets:
-        evaluation = texts.own.rows[0].first.evaluation
+        evaluation = texts.uncut.rows[0].first.evaluation
         examples.append(f"{texts.name} {evaluation.describe_examples()} and N = {texts.limit}")
     yield f"The sets have: {'; '.join(examples)}."
     for equal in (False, True):
@@ -242,19 +242,19 @@ def sentences_of(sets: Sequence[Lengths]) -> Iterator[str]:
                 first, second = (label_of(model, variant) for model in METHODS)
                 pair = describe_pair(first, second, methods[texts.name, variant], SCORE)
                 yield f"{where}: {pair}."
-        shown = [each for each in differences.values() if each.outcome == Outcome.AHEAD]
-        below = sum(each.mean < 0 for each in shown)
+        significant = [each for each in differences.values() if each.outcome == Outcome.AHEAD]
+        below = sum(each.mean < 0 for each in significant)
         ahead = sum(each.outcome == Outcome.AHEAD for each in methods.values())
         yield (
             f"At {'equal' if equal else 'their own'} length, {below} of {len(differences)} compressed rows are shown to be"
-            f" below the whole cache and {len(shown) - below} above it. The mean differences of R-Lsum are"
+            f" below the whole cache and {len(significant) - below} above it. The mean differences of R-Lsum are"
             f" {', '.join(means)}. AdaKV and SnapKV are shown to differ in {ahead} of {len(methods)} comparisons."
         )
 
 
 def sentence_on_families(sets: Sequence[Lengths]) -> str:
     """Return how many differences are shown if those of both lengths are corrected together."""
-    shown = []
+    counts = []
     for compare in (from_whole, between_methods):
         pairs: dict[tuple[bool, Pair], PairDifference] = {}
         for equal in (False, True):
@@ -263,10 +263,10 @@ def sentence_on_families(sets: Sequence[Lengths]) -> str:
         differences = correct_differences(pairs)
         for equal in (False, True):
             of_length = [each for (at, _), each in differences.items() if at == equal]
-            shown.append(sum(each.outcome == Outcome.AHEAD for each in of_length))
+            counts.append(sum(each.outcome == Outcome.AHEAD for each in of_length))
     return (
-        f"If the tests of both lengths are one family, {shown[0]} rows differ from the whole cache at their own length"
-        f" and {shown[1]} at equal length, and AdaKV and SnapKV differ in {shown[2]} and {shown[3]} comparisons."
+        f"If the tests of both lengths are one family, {counts[0]} rows differ from the whole cache at their own length"
+        f" and {counts[1]} at equal length, and AdaKV and SnapKV differ in {counts[2]} and {counts[3]} comparisons."
     )
 
 

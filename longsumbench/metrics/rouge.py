@@ -72,11 +72,11 @@ class Rouge(Metric):
 def _first_words(sentences: Sequence[str], limit: int) -> list[str]:
     """Return the first words of a text, as many as `limit`, between blanks as with `-l` of ROUGE-1.5.5."""
     pattern = word_pattern(" ".join(sentences))
-    kept: list[str] = []
+    beginning: list[str] = []
     for sentence in sentences:
         starts = [word.start() for word in pattern.finditer(sentence)]
         if len(starts) > limit:
-            return [*kept, sentence[: starts[limit]]]
-        kept.append(sentence)
+            return [*beginning, sentence[: starts[limit]]]
+        beginning.append(sentence)
         limit -= len(starts)
-    return kept
+    return beginning

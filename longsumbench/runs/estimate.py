@@ -16,9 +16,8 @@ from longsumbench.core import RunConfig, Split, System, TrainConfig, deciding_pa
 from longsumbench.corpora.loading.load import load_texts
 
 if TYPE_CHECKING:
-    from longsumbench.runs.plan import (
-        PlannedRun,
-    )  # it composes settings, which scoring does not need
+    # It composes settings, which scoring does not need.
+    from longsumbench.runs.plan import PlannedRun
 
 _WORD_TOKENS = 1.3  # of subword tokenizers, about
 
@@ -87,7 +86,8 @@ def estimate_point(config: RunConfig) -> RunCost:
 def _estimate_prompts(config: RunConfig, source: int, target: int, num_examples: int) -> RunCost:
     """Estimate the requests to a language model about test examples whose source and target have so many tokens."""
     settings, recipe = config.model, config.train
-    prompt, answer = _estimate_requests(new_system(settings), source, target)
+    context = new_system(settings).facts().get("context")
+    prompt, answer = _estimate_requests(settings, source, target, context)
     limits = config.dataset.limit or num_examples, config.decode.limit or num_examples
     tested = min(num_examples, *limits) * recipe.keep_best
     price = None
@@ -106,21 +106,21 @@ def estimate_tokens(system: System, split: Split, indices: Iterable[int]) -> flo
     """Return the tokens of all prompts and answers about some examples, about; 0 if no language model is asked."""
     if not system.config.capabilities.prompts:
         return 0.0
-    total = 0.0
+    total, context = 0.0, system.facts().get("context")
     for index in indices:
-        lengths = split.source_words[index], split.reference_words[index]
-        total += sum(_estimate_requests(system, *(_WORD_TOKENS * words for words in lengths)))
+        source = _WORD_TOKENS * split.source_words[index]
+        target = _WORD_TOKENS * split.reference_words[index]
+        total += sum(_estimate_requests(system.config, source, target, context))
     return total
 
 
-def _estimate_requests(system: System, source: float, target: float) -> tuple[float, float]:
+def _estimate_requests(
+    settings: Any, source: float, target: float, context: int | None
+) -> tuple[float, float]:
     """Return the tokens of all prompts about a text, and of all answers."""
-    settings: Any = system.config
     if settings.length not in (None, "train"):
         target = _WORD_TOKENS * int(settings.length)
-    lengths: tuple[float, float] = settings.request_lengths(
-        source, target, system.facts().get("context")
-    )
+    lengths: tuple[float, float] = settings.request_lengths(source, target, context)
     return lengths
 
 

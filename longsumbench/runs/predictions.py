@@ -93,9 +93,9 @@ def summarize_split(
     )
     with Progress(shown_as, examples) as progress:
         progress.start_at(examples - sum(map(len, unwritten)))
-        own = unwritten[process_index() :: process_count()]
-        progress.expect(estimate_tokens(system, split, chain.from_iterable(own)))
-        for bucket in own:
+        share = unwritten[process_index() :: process_count()]
+        progress.expect(estimate_tokens(system, split, chain.from_iterable(share)))
+        for bucket in share:
             writer.write(bucket, progress)
         for bucket in buckets:
             if incomplete.intersection(bucket) and all(split.ids[i] in summaries for i in bucket):

@@ -67,7 +67,7 @@ def describe_differences(
         if difference.outcome == Outcome.AHEAD:
             relation = "above" if difference.mean > 0 else "below"
         groups.setdefault(relation, []).append(f"{name} ({difference.mean:+.2f})")
-    parts = [f"{relation} {', '.join(names)}" for relation, names in groups.items()]
+    parts = [f"{relation} {join_names(names)}" for relation, names in groups.items()]
     return f"{first}, in points of {find_heading(number)}: {'; '.join(parts)}"
 
 

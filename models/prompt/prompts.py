@@ -54,9 +54,10 @@ _FILLED = {
 # Texts that only some readings use.
 _OF_READINGS = _FILLED.keys() - {"system", "user", "label"}
 # What a text must have a place for.
-_REQUIRED = {name: {"document"} for name in ("user", *_OF_READINGS)}
-for _name in ("refine", "segment", "carry"):
-    _REQUIRED[_name].add("written")
+_REQUIRED = {
+    **{name: {"document"} for name in ("user", *_OF_READINGS)},
+    **{name: {"document", "written"} for name in ("refine", "segment", "carry")},
+}
 # Takes the place {facts} of a text with planted facts.
 _KEEP_FACTS = (
     "Keep all decisions, amounts, numbers, names and dates, also what was denied or corrected."
@@ -107,8 +108,8 @@ class Prompt:
 
     def with_steps(self, steps: Iterable[str]) -> "Prompt":
         """Return the prompt with the suite's texts for the steps that it lacks."""
-        lacking = {step for step in steps if getattr(self, step) is None}
-        if not lacking:
+        missing = {step for step in steps if getattr(self, step) is None}
+        if not missing:
             return self
         texts: dict[str, str] = {}
         # The steps of a question are for all prompts if there are no others.
@@ -116,7 +117,7 @@ class Prompt:
             texts |= _read_steps(name)
         if "{facts}" not in self.user:
             texts = {step: _NO_FACTS.sub("", text) for step, text in texts.items()}
-        return replace(self, **{step: texts[step] for step in lacking})
+        return replace(self, **{step: texts[step] for step in missing})
 
     def messages(
         self,
