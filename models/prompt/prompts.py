@@ -54,8 +54,8 @@ _FILLED = {
 # Texts that only some readings use.
 _OF_READINGS = _FILLED.keys() - {"system", "user", "label"}
 # What a text must have a place for.
-_REQUIRED = dict.fromkeys(("user", *_OF_READINGS), {"document"})
-_REQUIRED |= dict.fromkeys(("refine", "segment", "carry"), {"document", "written"})
+_REQUIRED = {name: {"document"} for name in ("user", *_OF_READINGS)}
+_REQUIRED |= {name: {"document", "written"} for name in ("refine", "segment", "carry")}
 # Takes the place {facts} of a text with planted facts.
 _KEEP_FACTS = (
     "Keep all decisions, amounts, numbers, names and dates, also what was denied or corrected."
