@@ -9,7 +9,7 @@ finished runs are kept in `--work`. Each run is scored twice, at its own length 
 What was fixed before the first run:
 
 * Texts: PART.examples test examples, in the order of the dataset. Prompts have at most 1,500 tokens, but those of
-  `beginning of 7,900`. Models write greedily, without a repeated 4-gram, so there is one answer to a prompt.
+  `beginning of 7900`. Models write greedily, without a repeated 4-gram, so there is one answer to a prompt.
 * Measure: R-Lsum of the first words that were asked for. R-Lsum at its own length is shown beside it.
 * Tests: each strategy of a part minus `beginning`, for each model, all of a part together (Holm); and for each strategy the
   difference of these differences between the two models, all of a part together. Questions about a paper are one group.
@@ -18,25 +18,63 @@ What was fixed before the first run:
 """
 
 import argparse
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping, Sequence
+from itertools import combinations
 from typing import Any, NamedTuple
 
+from probe_claims import Table
 from readings import (
     BUDGET,
     LARGE_BUDGET,
     SETS,
     add_common_options,
+    costs_of,
+    extracts_of,
+    label_of,
     prompted_model,
     run_points,
+    show_or_write,
+    with_interval,
     words_of,
 )
+from real_systems import KEPT, publish
 
+import longsumbench
+from longsumbench.formatting import format_interval
+from longsumbench.leaderboards.seed_groups import (
+    PairDifference,
+    ResultRow,
+    ScoresOfRuns,
+    aligned_scores,
+    compare_examples,
+    compare_groups,
+)
+from longsumbench.leaderboards.significance import (
+    CorrectedDifference,
+    Outcome,
+    correct_differences,
+)
+from longsumbench.leaderboards.table import read_table
+from longsumbench.runs.record import RunRecord, source_seen
+from longsumbench.runs.results import Results
+from longsumbench.views.outcomes import describe_differences, describe_pair
+
+PAGE, SCORE = "docs/strategies.md", "rougeLsum"
+PERCENT = 100
+OUTPUTS = "predictions.jsonl"
 BASE = "beginning"
-STRATEGIES: dict[str, dict[str, Any]] = {  # name → its settings
+COMMON = {
+    "reading": BASE,
+    "input_length": BUDGET,
+    "merge_with": None,
+    "shrink": 1.0,
+    "final": False,
+}
+STRATEGIES: dict[str, dict[str, Any]] = {  # name → what differs from COMMON
     BASE: {},
     "ends": {"reading": "ends"},
     "select": {"reading": "select"},
-    "beginning of 7,900": {"input_length": LARGE_BUDGET},
+    "beginning of 7900": {"input_length": LARGE_BUDGET},
     "stages": {"reading": "stages"},
     "merging with the summary before": {
         "reading": "stages",
@@ -53,11 +91,13 @@ class Part(NamedTuple):
     """Strategies that are tested together.
 
     Attributes:
+        title: of its table.
         texts: a name of SETS.
         examples: how many test examples are read.
         strategies: what is compared with BASE.
     """
 
+    title: str
     texts: str
     examples: int
     strategies: tuple[str, ...]
@@ -69,8 +109,9 @@ class Part(NamedTuple):
 
 
 PARTS = {
-    "one": Part("aclsum", 40, ("ends", "select", "beginning of 7,900")),
+    "one": Part("papers, one request", "aclsum", 40, ("ends", "select", "beginning of 7900")),
     "several": Part(
+        "papers, several requests",
         "aclsum",
         40,
         (
@@ -81,27 +122,217 @@ PARTS = {
             "chain of agents",
         ),
     ),
-    "questions": Part("aclsum_aspects", 99, ("ends", "select")),
+    "questions": Part("questions about papers", "aclsum_aspects", 99, ("ends", "select")),
 }
 
 
-def points_of(part: Part, options: argparse.Namespace) -> Iterator[dict[str, Any]]:
-    """Yield the settings of each run of a part."""
-    model = prompted_model(SETS[part.texts], options)
-    for name in (BASE, *part.strategies):
-        settings = {f"model.{key}": value for key, value in STRATEGIES[name].items()}
-        yield {**model, "model.input_length": BUDGET, **settings}
+class Row(NamedTuple):
+    """A model with a strategy, at its own length and cut to the asked one."""
+
+    own: ResultRow
+    cut: ResultRow
+
+
+Rows = Mapping[tuple[str, str], Row]  # by model and strategy
 
 
 def make_runs(part: Part, options: argparse.Namespace) -> None:
-    """Make the runs of a part that are missing."""
+    """Make the runs of a part that are missing, and those of extracts."""
+    texts = SETS[part.texts]
     options.examples = part.examples
-    words = words_of(SETS[part.texts], part.dataset, options)
-    run_points(words, points_of(part, options))
+    words = words_of(texts, part.dataset, options)
+    run_points(words, extracts_of(texts, options.encoder))
+    model = prompted_model(texts, options)
+    for strategy in (BASE, *part.strategies):
+        settings = {f"model.{key}": value for key, value in STRATEGIES[strategy].items()}
+        run_points(words, [{**model, "model.input_length": BUDGET, **settings}])
+        cut_outputs(part, strategy, options)
+
+
+def cut_outputs(part: Part, strategy: str, options: argparse.Namespace) -> None:
+    """Import the outputs of a strategy with a limit on their words."""
+    results = Results(options.work)
+    wanted = {**COMMON, **STRATEGIES[strategy], "checkpoint": options.weights}
+    texts = SETS[part.texts]
+    settings: dict[str, Any] = {"dataset.name": part.dataset, "results_dir": options.work}
+    settings["score.max_words"] = texts.words
+    for run in results.records(part.dataset):
+        if wanted.items() <= run.config.model.items():
+            longsumbench.import_outputs(
+                results.run_folder(run),
+                model=options.name,
+                variant=strategy,
+                dataset={"name": texts.reader},
+                intersect=True,
+                baselines=False,
+                **settings,
+            )
+
+
+def publish_parts(parts: Sequence[Part], options: argparse.Namespace) -> None:
+    """Pack the runs of some parts with their outputs."""
+    datasets = sorted({part.dataset for part in parts})
+    for name in datasets:
+        runs = [path.parent for path in (options.work / "runs" / name).glob("*/*/record.json")]
+        publish(runs, [name], Results(options.results_dir), keep=True, files=(*KEPT, OUTPUTS))
+
+
+def read_rows(results: Results, part: Part) -> tuple[Rows, list[ResultRow], ScoresOfRuns]:
+    """Return the rows of a part that have runs, the rows that copy sentences, and the scores of all."""
+    table = read_table(results, part.dataset)
+    own: dict[str, ResultRow] = {}
+    extracts: list[ResultRow] = []
+    cut: list[ResultRow] = []
+    for block in table.comparable:
+        for row in block.rows:
+            if row.first.imported:
+                cut.append(row)
+            elif row.first.key.model == "prompt":
+                own[row.first.run_id] = row
+            else:
+                extracts.append(row)
+    rows = {}
+    for row in cut:
+        model, strategy = row.first.key.model, row.first.variant
+        if strategy in (BASE, *part.strategies):
+            rows[model, strategy] = Row(own[imported_from(row.first)], row)
+    return rows, extracts, table.scores
+
+
+def imported_from(record: RunRecord) -> str:
+    """Return the id of the run whose outputs were imported."""
+    assert record.imported is not None
+    return record.imported.file
+
+
+def models_of(rows: Rows) -> list[str]:
+    """Return the models that have a row of BASE."""
+    return sorted(model for model, strategy in rows if strategy == BASE)
+
+
+def gains_of(rows: Rows, part: Part, scores: ScoresOfRuns) -> dict[tuple[str, str], PairDifference]:
+    """Return (model, strategy) → the strategy minus BASE, at equal length."""
+    pairs = {}
+    for model in models_of(rows):
+        for strategy in part.strategies:
+            if (model, strategy) in rows:
+                pair = compare_groups(
+                    rows[model, strategy].cut, rows[model, BASE].cut, SCORE, scores
+                )
+                assert pair is not None
+                pairs[model, strategy] = pair
+    return pairs
+
+
+def interactions_of(
+    rows: Rows, part: Part, scores: ScoresOfRuns
+) -> dict[tuple[str, str, str], PairDifference]:
+    """Return (strategy, model, other model) → the gain over BASE of the first model minus that of the second."""
+    pairs = {}
+    for first, second in combinations(models_of(rows), 2):
+        for strategy in part.strategies:
+            names = [(first, strategy), (first, BASE), (second, strategy), (second, BASE)]
+            if all(name in rows for name in names):
+                runs = [rows[name].cut.first for name in names]
+                aligned = aligned_scores(runs, SCORE, scores)
+                assert aligned is not None
+                gains = aligned.values[:, [0, 2]] - aligned.values[:, [1, 3]]
+                differences = PERCENT * (gains[:, [0]] - gains[:, [1]])
+                pair = compare_examples(differences, groups=aligned.groups)
+                assert pair is not None
+                pairs[strategy, first, second] = pair
+    return pairs
+
+
+def table_of(
+    part: Part,
+    rows: Rows,
+    extracts: Sequence[ResultRow],
+    gains: Mapping[tuple[str, str], CorrectedDifference],
+) -> Table:
+    """Return the rows of a part by model, and those that copy sentences."""
+    lines = []
+    for model in models_of(rows):
+        for strategy in (BASE, *part.strategies):
+            if (model, strategy) not in rows:
+                continue
+            own, cut = rows[model, strategy]
+            gain = gains.get((model, strategy))
+            interval = "" if gain is None else f" ({format_interval(gain.low, gain.high, '+.2f')})"
+            seen = source_seen(own.first)
+            lines.append(
+                (
+                    model,
+                    f"`{strategy}`",
+                    with_interval(cut, SCORE),
+                    "" if gain is None else f"{gain.mean:+.2f}{interval}",
+                    f"{own.numbers[SCORE].mean:.1f}",
+                    f"{mean_words(own):.0f}",
+                    "" if seen is None else f"{seen:.0f} %",
+                    *costs_of(own)[:2],
+                )
+            )
+    for row in extracts:
+        if not row.first.oracle:
+            score = f"{row.numbers[SCORE].mean:.1f}"
+            read = "" if row.first.key.model == "random" else "100 %"
+            length = f"{mean_words(row):.0f}"
+            interval = with_interval(row, SCORE)
+            lines.append(("copied", label_of(row), interval, "", score, length, read, "", ""))
+    words = SETS[part.texts].words
+    headings = (f"first {words} words", f"minus `{BASE}`", "own length", "words", "read")
+    return Table(PAGE, (part.title, "strategy", *headings, "tokens sent", "requests"), lines)
+
+
+def mean_words(row: ResultRow) -> float:
+    """Return the mean words of a row's outputs."""
+    outputs = row.first.evaluation.outputs
+    assert outputs is not None
+    return outputs.words
+
+
+def sentences_of(part: Part, rows: Rows, scores: ScoresOfRuns) -> Iterator[str]:
+    """Yield what the tests of a part say: of each strategy, of each pair of models, of further tokens."""
+    gains = correct_differences(gains_of(rows, part, scores))
+    for model in models_of(rows):
+        of_model = {
+            f"`{strategy}`": gain.reversed()
+            for (name, strategy), gain in gains.items()
+            if name == model
+        }
+        yield f"{part.title}, {model}: {describe_differences(f'`{BASE}`', of_model, SCORE)}."
+    interactions = correct_differences(interactions_of(rows, part, scores))
+    for (strategy, first, second), difference in interactions.items():
+        of_first, of_second = (
+            f"the gain of `{strategy}` with {model}" for model in (first, second)
+        )
+        yield f"{part.title}: {describe_pair(of_first, of_second, difference, SCORE)}."
+    differing = [each for each in interactions.values() if each.outcome == Outcome.AHEAD]
+    yield (
+        f"{part.title}: for {len(differing)} of {len(interactions)} strategies the gain over `{BASE}` is shown to differ"
+        " between the models."
+    )
+    for (model, strategy), gain in gains.items():
+        if "input_length" in STRATEGIES[strategy]:
+            yield f"{part.title}, {model}: {describe_tokens(rows, model, strategy, gain)}."
+
+
+def describe_tokens(rows: Rows, model: str, strategy: str, gain: CorrectedDifference) -> str:
+    """Say what a thousand further tokens change, without a period."""
+    sent = []
+    for name in (BASE, strategy):
+        run = rows[model, name].own.first
+        sent.append(run.ledger.counts["prompt_tokens"] / run.evaluation.n)
+    thousands = (sent[1] - sent[0]) / 1_000
+    interval = format_interval(gain.low / thousands, gain.high / thousands, "+.2f")
+    return (
+        f"from {sent[0]:,.0f} to {sent[1]:,.0f} tokens, a thousand more change R-Lsum by"
+        f" {gain.mean / thousands:+.2f} points ({interval})"
+    )
 
 
 def main() -> None:
-    """Make the runs of some parts."""
+    """Make the runs of some parts; or print tables and sentences, put them into the page, or compare them with it."""
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
@@ -109,8 +340,23 @@ def main() -> None:
     parser.add_argument("--name", help="of the model, on the page")
     parser.add_argument("--parts", nargs="*", choices=PARTS, default=list(PARTS))
     options = parser.parse_args()
-    for name in options.parts:
-        make_runs(PARTS[name], options)
+    parts = [PARTS[name] for name in options.parts]
+    if options.weights:
+        for part in parts:
+            make_runs(part, options)
+    if options.weights or options.publish:
+        publish_parts(parts, options)
+    results = Results(options.results_dir)
+    tables: list[Table] = []
+    sentences: list[str] = []
+    for part in parts:
+        if not results.bundle(part.dataset).is_file():
+            continue
+        rows, extracts, scores = read_rows(results, part)
+        gains = correct_differences(gains_of(rows, part, scores))
+        tables.append(table_of(part, rows, extracts, gains))
+        sentences += sentences_of(part, rows, scores)
+    show_or_write(PAGE, tables, sentences, options)
 
 
 if __name__ == "__main__":

@@ -354,6 +354,12 @@ class PromptConfig(SystemConfig):
                     f"model.reading={self.reading} needs a text '{entry}' in the prompt, and model.prompt={name} has"
                     " none: add it, or choose another prompt"
                 )
+            merge = prompts[name].merge
+            if self.merge_with and merge and "{written}" not in merge:
+                raise UsageError(
+                    f"model.merge_with={self.merge_with} needs a place {{written}} in the text 'merge', in a paragraph"
+                    f" of its own, and that of model.prompt={name} has none: add it, or choose another prompt"
+                )
         return prompts
 
     def open_engine(self) -> LanguageModel:

@@ -397,6 +397,10 @@ def test_what_a_reading_needs_is_checked_first(tmp_path: Path) -> None:
         problem = refused(prompted(EchoEngine(), reading=reading, prompt=str(path)), example)
         assert f"model.reading={reading} needs a text '{entry}' in the prompt" in problem
         assert str(path) in problem
+    path.write_text("user: 'Read {document}'\nmerge: 'Join {document}'\n")
+    values = {"reading": "stages", "merge_with": "passages", "prompt": str(path)}
+    problem = refused(prompted(EchoEngine(), **values), example)
+    assert "model.merge_with=passages needs a place {written} in the text 'merge'" in problem
 
 
 OTHER_VALUES = {

@@ -351,7 +351,8 @@ def test_a_published_wording_is_a_file_of_ten_lines(tmp_path: Path) -> None:
     """A prompt with texts of its own for the parts and for the merge is LangChain's map-reduce; others keep the suite's."""
     file = tmp_path / "mine.yaml"
     file.write_text(
-        "user: 'Sum up: {document}'\npart: 'Map: {document}'\nmerge: 'Reduce: {document}'\n"
+        "user: 'Sum up: {document}'\npart: 'Map: {document}'\n"
+        'merge: "Reduce: {document}\\n\\nBefore: {written}"\n'
     )
     engine = EchoEngine(lambda text: "It ends.", chat_tokenizer("words"))
     text = text_example([paragraph(topic, 4) for topic in TOPICS[:2]])
