@@ -84,6 +84,12 @@ class AnswerText(NamedTuple):
     unfinished: bool
 
 
+def has_marks(text: str) -> bool:
+    """Return True if a text has thinking or marks of a chat format."""
+    marks = known_marks("</think>").finditer(text)
+    return any(mark.lastgroup != "end" for mark in marks)
+
+
 def thinking_start(thinking_end: str) -> str:
     """Return the mark that begins the thinking ("</think>": "<think>")."""
     return thinking_end.replace("/", "", 1)

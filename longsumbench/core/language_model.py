@@ -48,6 +48,8 @@ class Answer:
     output_tokens: int
     # why there is no answer, if the request itself is the reason; None if there is one
     problem: SuiteError | None = None
+    # Tokens that were sent, but that the server does not count as read.
+    unread_tokens: int = 0
     # Thinking that is not in the text, because the server separated it.
     thinking: str = ""
     # The new tokens, without the end; only of engines that `gives_tokens`.

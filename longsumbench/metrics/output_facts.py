@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from itertools import chain
 
 from longsumbench.core import Sentences, count_words, word_pattern
+from longsumbench.core.answer_text import has_marks
 
 NUM_COMPARED = 200  # outputs that are compared with each other, evenly spaced
 FEWEST = 5  # minimum number of outputs for a warning
@@ -36,6 +37,15 @@ _PREAMBLE = re.compile(
     re.IGNORECASE,
 )
 
+_CHANGE = r"no (?:further )?(?:change|update|refinement|revision)s?\b"
+_UNCHANGED = re.compile(
+    # "The existing summary is sufficient.", as an answer to a request to refine it
+    r"[^.\n]{0,60}?\b(?:the|your)\b[^.\n]{0,20}\b(?:existing|original|current|previous|provided|initial) summary\b"
+    rf"[^.\n]{{0,60}}\b(?:sufficient|adequate|unchanged|not need|{_CHANGE})"
+    rf"|\W*{_CHANGE}[^.\n]{{0,20}}\b(?:needed|necessary|required)\b",
+    re.IGNORECASE,
+)
+
 Grams = frozenset[tuple[str, ...]]
 
 
@@ -52,6 +62,8 @@ class OutputFacts:
         loops: outputs that repeat more than 30 % of their 4-grams. This and what follows is None if it is unknown.
         empty: outputs without words.
         preambles: outputs that begin with words about the summary ("Here is a summary:").
+        marked: outputs with thinking or marks of a chat format.
+        unchanged: outputs that say that nothing changed ("The existing summary is sufficient.").
     """
 
     count: int
@@ -63,6 +75,8 @@ class OutputFacts:
     loops: int | None = None
     empty: int | None = None
     preambles: int | None = None
+    marked: int | None = None
+    unchanged: int | None = None
 
 
 # Begin to read here: the warnings are made of these facts.
@@ -82,7 +96,9 @@ def describe_outputs(
         reference_words=_mean_length(lengths),
         loops=sum(_repeated_share(output, _LOOP_WORDS) > _LOOP_SHARE for output in words),
         empty=words.count([]),
-        preambles=sum(_PREAMBLE.match(text.lstrip()) is not None for text in outputs),
+        preambles=_count_matches(_PREAMBLE, outputs),
+        marked=sum(map(has_marks, outputs)),
+        unchanged=_count_matches(_UNCHANGED, outputs),
     )
 
 
@@ -134,7 +150,20 @@ def output_warnings(
     if facts.preambles is not None and facts.preambles >= _LIMIT * facts.count:
         example = 'a preamble (as "Summary:" or "Here is …:"), which is scored, too'
         problems.append(f"{facts.preambles:,} of {facts.count:,} outputs begin with {example}")
+    if facts.marked:
+        problems.append(
+            f"{facts.marked:,} of {facts.count:,} outputs have thinking or marks of a chat format (as <think>), which are"
+            " scored, too: remove them first"
+        )
+    if facts.unchanged:
+        problems.append(
+            f"{facts.unchanged:,} of {facts.count:,} outputs are answers that say that nothing changed, not summaries"
+        )
     return problems
+
+
+def _count_matches(pattern: re.Pattern[str], outputs: Sequence[str]) -> int:
+    return sum(pattern.match(text.lstrip()) is not None for text in outputs)
 
 
 def _mean_length(lengths: Sequence[int]) -> float | None:

@@ -113,12 +113,16 @@ def _remarks_cell(row: ResultRow) -> str:
 def remarks(record: RunRecord) -> list[str]:
     """Return facts about a run that its name does not have."""
     averaged = len(record.fit.averaged)
+    counts = record.ledger.counts
+    unread = counts.get("unread_tokens", 0)
+    sent = counts.get("prompt_tokens", 0) + unread
     candidates = {
         "imported": record.imported,
         "not trained here": record.zero_shot,
         "not repeatable": record.fit.ended_by == "max_minutes",
         f"mean of {len(record.evaluation.checkpoints)} checkpoints": record.evaluation.checkpoints,
         f"weights of {averaged} checkpoints averaged": averaged,
+        f"read {percent(sent - unread, sent) or 0:.0f} % of what was sent": unread,
     }
     return [remark for remark, holds in candidates.items() if holds]
 

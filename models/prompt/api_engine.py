@@ -356,21 +356,23 @@ class ApiEngine:
         if isinstance(reply, SuiteError):
             return Answer("", True, False, 0, 0, problem=reply)
         choice = reply.choice
-        prompt_tokens, output_tokens = self._count_tokens(request, reply)
+        prompt_tokens, output_tokens, unread_tokens = self._count_tokens(request, reply)
         return Answer(
             text="" if choice.is_refused else remove_keys(choice.text),
             complete=not choice.is_cut,
             refused=choice.is_refused,
             prompt_tokens=prompt_tokens,
             output_tokens=output_tokens,
+            unread_tokens=unread_tokens,
             thinking=choice.thinking,
         )
 
-    def _count_tokens(self, request: Request, reply: Reply) -> tuple[int, int]:
-        """Return the tokens of prompt and answer: the server's counts, else the tokenizer's."""
+    def _count_tokens(self, request: Request, reply: Reply) -> tuple[int, int, int]:
+        """Return the tokens of prompt and answer, by the server or else the tokenizer, and those that it did not read."""
         prompt_count = reply.count_tokens("prompt_tokens")
         output_count = reply.count_tokens("completion_tokens")
         prompt_tokens, output_tokens = prompt_count or 0, output_count or 0
+        unread_tokens = 0
         if self.tokenizer:
             num_sent = self.count(request.messages)
             prompt_tokens = prompt_tokens or num_sent
@@ -378,6 +380,7 @@ class ApiEngine:
             output_ids = self.tokenizer(written, add_special_tokens=False)["input_ids"]
             output_tokens = output_tokens or len(output_ids)
             if prompt_tokens < _WHOLE_PROMPT * num_sent:  # as Ollama counts if it cuts a prompt
+                unread_tokens = num_sent - prompt_tokens
                 self._warn_once(
                     "cut",
                     f"counted {prompt_tokens:,} tokens in a prompt of {num_sent:,}: if it cuts prompts, raise its"
@@ -388,7 +391,7 @@ class ApiEngine:
                 "uncounted",
                 "gives no token counts (usage), so token counts and price stay 0: add model.tokenizer to count them",
             )
-        return prompt_tokens, output_tokens
+        return prompt_tokens, output_tokens, unread_tokens
 
     def _warn_once(self, kind: str, problem: str) -> None:
         if kind not in self._reported:

@@ -94,6 +94,8 @@ class Dialogue:
             thinking_tokens=thinking_tokens - counted,
             refused=int(answer.refused),
         )
+        if answer.unread_tokens:
+            self._counts["unread_tokens"] += answer.unread_tokens
         complete = answer.complete and not unfinished
         return PartialSummary(text, complete, answer.ids, answer.confidences)
 

@@ -12,6 +12,7 @@ from longsumbench.leaderboards.table import Table
 from longsumbench.metrics.output_facts import OutputFacts
 from longsumbench.runs.record import RunRecord
 from longsumbench.views.columns import collect_columns
+from longsumbench.views.fact_columns import remarks
 from longsumbench.views.leaderboard import TableView
 
 OUTPUTS = OutputFacts(20, 20, 20, 0, words=120.0, reference_words=96.0)
@@ -83,6 +84,13 @@ def test_a_row_says_what_it_is() -> None:
         ["not trained here", "", "32,768", "document@01234567", "1.25"],
         ["", "", "", "", ""],
     ]
+
+
+def test_a_row_says_if_its_server_read_less_than_was_sent() -> None:
+    """The share is that of all prompts together; without unread tokens nothing is said."""
+    cut = chat(counts={"prompt_tokens": 500, "unread_tokens": 1_500})
+    assert remarks(cut) == ["not trained here", "read 25 % of what was sent"]
+    assert remarks(chat()) == ["not trained here"]
 
 
 @pytest.mark.parametrize(

@@ -27,7 +27,9 @@ def test_means_and_repetitive_texts_by_hand() -> None:
     facts = describe_outputs(
         ["One two.", "a b c d " * 5], [(("Three words here.",), ("One.", "Two."))]
     )
-    assert facts == OutputFacts(2, 2, 2, 1, 11.0, 2.5, loops=1, empty=0, preambles=0)
+    assert facts == OutputFacts(
+        2, 2, 2, 1, 11.0, 2.5, loops=1, empty=0, preambles=0, marked=0, unchanged=0
+    )
 
 
 def test_three_texts_for_twenty_documents() -> None:
@@ -108,3 +110,44 @@ def test_preambles_are_named(preamble: str) -> None:
     inside = [f"{text}. The bill has a summary of costs: 3, 4 and 5." for text in texts(6)]
     plain = ["The summary judgment was: he pays.", "Hereford is in England: it has a cathedral."]
     assert output_warnings(describe_outputs(inside + plain)) == []
+
+
+@pytest.mark.parametrize(
+    "answer",
+    [
+        "<think>They want a summary.</think>{}",
+        "{}<|im_end|>",
+        "analysisLet me read.assistantfinal{}",
+        "[INST] Sum up. [/INST] {}",
+        "{}</s>",
+    ],
+)
+def test_thinking_and_marks_of_chat_formats_are_named(answer: str) -> None:
+    """Two outputs of ten are enough, as the marks are scored; texts that have brackets or speak of thinking are not named."""
+    plain = [f"{text} [Figure 1] a < b > c, I think: <b>final</b> analysis." for text in texts(8)]
+    assert output_warnings(describe_outputs(plain)) == []
+    outputs = plain + [answer.format(text) for text in texts(2, seed=2)]
+    (line,) = output_warnings(describe_outputs(outputs))
+    assert line.startswith("2 of 10 outputs have thinking or marks of a chat format")
+
+
+@pytest.mark.parametrize(
+    "answer",
+    [
+        "The existing summary is sufficient.",
+        "The provided original summary does not need any refinement, as the new context is about salaries.",
+        "No changes are needed.",
+        "**No further refinement is necessary**: the context adds nothing.",
+        "Since the original summary covers it, your current summary remains unchanged.",
+    ],
+)
+def test_answers_that_say_that_nothing_changed_are_named(answer: str) -> None:
+    """As `refine` gets them; sentences of summaries about summaries and changes are not named."""
+    plain = [
+        *texts(6),
+        "The original summary judgment was appealed.",
+        "No changes in policy were made.",
+    ]
+    assert output_warnings(describe_outputs(plain)) == []
+    (line,) = output_warnings(describe_outputs([*plain, answer]))
+    assert line.startswith("1 of 9 outputs are answers that say that nothing changed")

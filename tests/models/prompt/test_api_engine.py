@@ -226,9 +226,12 @@ def test_counts_of_any_form_cost_no_answer(usage: Any, counts: tuple[int, int]) 
 def test_a_server_that_cuts_prompts_is_reported(log_lines: list[str]) -> None:
     """If the server counts far fewer tokens than were sent, one line says so, once."""
     with api_server() as server:  # its tokens are words
-        ask(open_api(server.base_url, tokenizer=str(causal_folder())), range(5))
+        engine = open_api(server.base_url, tokenizer=str(causal_folder()))
+        answers = ask(engine, range(5))
     (line,) = log_lines
     assert "counted 3 tokens in a prompt of" in line
+    sent = [engine.count(question(number).messages) for number in range(5)]
+    assert [each.prompt_tokens + each.unread_tokens for each in answers] == sent
 
 
 def test_a_server_without_counts_is_reported(log_lines: list[str]) -> None:

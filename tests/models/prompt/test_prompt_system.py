@@ -1,5 +1,6 @@
 """What a language model is sent, what is made of its answers, and what is refused before any request."""
 
+from collections.abc import Iterator, Sequence
 from copy import deepcopy
 from dataclasses import replace
 from pathlib import Path
@@ -10,10 +11,12 @@ from support.toys import ToySplit, tiny_recipe
 
 from longsumbench.cache.artifacts import ArtifactCache
 from longsumbench.core import (
+    Answer,
     Decoding,
     Example,
     FitContext,
     Message,
+    Request,
     RunConfig,
     RunKey,
     Summary,
@@ -75,6 +78,21 @@ def test_refusals_and_prices_are_counted() -> None:
         len(engine.tokenizer("lohit mihit")["input_ids"]),
     )
     assert summary.counts["price"] == pytest.approx((2 * sent + 10 * answered) / 1e6)
+
+
+def test_tokens_that_a_server_did_not_read_are_counted_over_all_requests() -> None:
+    """Stages send several requests, and each may be cut."""
+
+    class CuttingEngine(EchoEngine):
+        def answer(self, requests: Sequence[Request], decoding: Decoding) -> Iterator[Answer]:
+            for answer in super().answer(requests, decoding):
+                yield replace(answer, unread_tokens=7)
+
+    engine = CuttingEngine(reply=lambda text: "lohit mihit.")
+    system = prompted(engine, reading="stages", input_length=250)
+    (summary,) = summarize(system, text_example([["kadan."] * 60]))
+    assert summary.counts["requests"] > 1
+    assert summary.counts["unread_tokens"] == 7 * summary.counts["requests"]
 
 
 def test_the_seed_of_a_request_is_that_of_its_example() -> None:
