@@ -69,7 +69,7 @@ from longsumbench.sentences import split_for_rouge
 
 _log = logging.getLogger(__name__)
 
-_NEW_FIELD = "evaluation.groups"  # earlier records lack it
+_NEW_FIELDS = ("evaluation.groups", "evaluation.outputs.marked", "evaluation.outputs.unchanged")
 _NEED_MODELS = {"bertscore", "support", "judge"}  # metrics that are not computed again
 _ROUNDING = 1e-6  # of a score: another machine may add in another order
 _CLOCK_ERROR = timedelta(days=1)  # of another machine
@@ -316,10 +316,11 @@ def _describe_other_version(recorded: Evaluation, evaluation: Evaluation) -> str
 def _describe_unlike_fields(
     recorded: Mapping[str, Any], expected: Mapping[str, Any], source: str
 ) -> list[str]:
-    """Compare the fields of a record; an earlier one lacks `_NEW_FIELD`, which is then unknown (None)."""
+    """Compare the fields of a record; an earlier one lacks `_NEW_FIELDS`, which may then be None or 0."""
     compared = dict(expected)
-    if _NEW_FIELD not in recorded and expected[_NEW_FIELD] is None:
-        del compared[_NEW_FIELD]
+    for name in _NEW_FIELDS:
+        if name not in recorded and not expected.get(name):
+            compared.pop(name, None)
     return _describe_unlike("record.json", recorded, compared, source)
 
 
