@@ -56,6 +56,7 @@ from .documents import (
     FactPart as FactPart,
     FactStatement as FactStatement,
     PlantedFact as PlantedFact,
+    Question as Question,
     Section as Section,
     Sentences as Sentences,
     Span as Span,

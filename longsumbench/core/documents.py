@@ -200,6 +200,14 @@ class PlantedFact:
 
 
 @dataclass(frozen=True, slots=True)
+class Question:
+    """A question about a text that its summary should answer; any of `answers` is right."""
+
+    text: str
+    answers: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
 class Example:
     """Source documents with their reference summaries.
 
@@ -213,6 +221,7 @@ class Example:
         highlights: stretches of the source that people marked as important, in the order of the source.
         planted: facts that were planted in a natural text. Systems do not use them; a prompt may say that there are some.
         group: examples with the same one share a source and are no independent cases; None: those with the same text.
+        questions: with answers, for the metric `answers`; systems do not see them.
     """
 
     id: str
@@ -224,6 +233,7 @@ class Example:
     highlights: Sentences = ()
     planted: tuple[PlantedFact, ...] = ()
     group: str | None = None
+    questions: tuple[Question, ...] = ()
 
     @property
     def topic(self) -> str | None:
@@ -269,12 +279,12 @@ class Example:
         return count_words(self.sentences())
 
     def to_dict(self, has_layout: bool = True) -> dict[str, Any]:
-        """Return plain lists and dicts for JSON, without empty `facts`, `highlights`, `planted`, `group` and `text`.
+        """Return plain lists and dicts for JSON, without empty fields from `facts` on, and without empty `text`.
 
         Without `has_layout`, sections have their sentences only.
         """
         plain: dict[str, Any] = msgspec.to_builtins(self)
-        for name in ("facts", "highlights", "planted", "group"):
+        for name in ("facts", "highlights", "planted", "group", "questions"):
             if not plain[name]:
                 del plain[name]
         for document in plain["documents"]:

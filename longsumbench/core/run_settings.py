@@ -426,6 +426,11 @@ class Scoring:
         "JSON file, id → key points, for judge; null: the first judge finds them",
         decides="measures",
     )
+    answer_model: Text | None = setting(
+        None,
+        "a language model for answers, with judge_settings: folder, hub name, NAME@REVISION, or name at a server",
+        decides="measures",
+    )
     device: Device = setting("auto", "default: the top-level device", decides="nothing")
 
     def __post_init__(self) -> None:

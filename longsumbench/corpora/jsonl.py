@@ -2,12 +2,15 @@
 
     id, title?, query?,
     document (text) | documents [{source?, sections [{name?, paragraphs [text] | text}]}],
-    summary (text) | references [text | [sentence]]
+    summary (text) | references [text | [sentence]],
+    questions? [{question, answer | answers [text]}]
 
 Blank lines separate the paragraphs of plain text. Other fields are ignored.
 """
 
-from longsumbench.core import Corpus, Document, Example, Row, Sentences
+from collections.abc import Iterator
+
+from longsumbench.core import Corpus, Document, Example, Question, Row, Sentences
 from longsumbench.corpora.loading import fields
 from longsumbench.sentences import split_sentences
 
@@ -17,7 +20,14 @@ def jsonl_example(row: Row, with_summary: bool = True) -> Example:
     title = fields.any_text_in(row, "title") or None
     query = fields.any_text_in(row, "query") or None
     references = _jsonl_references(row) if with_summary else ((),)
-    return Example(fields.id_in(row, "id"), title, query, _jsonl_documents(row), references)
+    return Example(
+        fields.id_in(row, "id"),
+        title,
+        query,
+        _jsonl_documents(row),
+        references,
+        questions=tuple(_jsonl_questions(row)),
+    )
 
 
 def _jsonl_documents(row: Row) -> tuple[Document, ...]:
@@ -38,6 +48,19 @@ def _jsonl_references(row: Row) -> tuple[Sentences, ...]:
     listed = fields.list_in(row, "references")
     references = [fields.sentences_in(value, "references") for value in listed]
     return tuple(filter(None, references)) or ((),)
+
+
+def _jsonl_questions(row: Row) -> Iterator[Question]:
+    """Yield questions that have answers; a field of another form is none of ours."""
+    listed = row.get("questions")
+    for item in listed if isinstance(listed, list) else ():
+        if (
+            isinstance(item, dict)
+            and "question" in item
+            and ("answer" in item or "answers" in item)
+        ):
+            answers = [fields.text_in(item, "answer")] if "answer" in item else item["answers"]
+            yield Question(fields.words_in(item, "question"), tuple(map(str, answers)))
 
 
 CORPUS = Corpus(

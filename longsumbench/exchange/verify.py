@@ -70,7 +70,7 @@ from longsumbench.sentences import split_for_rouge
 _log = logging.getLogger(__name__)
 
 _NEW_FIELDS = ("evaluation.groups", "evaluation.outputs.marked", "evaluation.outputs.unchanged")
-_NEED_MODELS = {"bertscore", "support", "judge"}  # metrics that are not computed again
+_NEED_MODELS = {"bertscore", "support", "judge", "answers"}  # metrics that are not computed again
 _ROUNDING = 1e-6  # of a score: another machine may add in another order
 _CLOCK_ERROR = timedelta(days=1)  # of another machine
 _LARGEST_LOSS = 100.0  # nats per target token, at the start of a training

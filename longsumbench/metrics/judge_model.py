@@ -43,19 +43,27 @@ class JudgeQuestion(NamedTuple):
     """What a judge is asked."""
 
     prompt: str
-    read: Callable[[str], Any]  # JSON → the answer; None or BadFile if it has another format
+    read: Callable[[str], Any]  # text → the answer; None or BadFile if it has another format
+    is_json: bool = True  # what is around the JSON is left out; other answers are as they are, and not asked for again
 
 
 class JudgeModel:
     """A language model that is loaded, with its answers so far."""
 
-    def __init__(self, name: str, settings: Mapping[str, Any], version: int) -> None:
+    def __init__(
+        self,
+        name: str,
+        settings: Mapping[str, Any],
+        version: int,
+        setting: str = "score.judge_models",
+    ) -> None:
         """Load a language model.
 
         Args:
             name: folder or hub name, which may end with @revision.
             settings: those of `model=prompt`.
             version: that of the metric.
+            setting: that has the name.
 
         Raises:
             UsageError: a setting is unknown, or decides nothing here.
@@ -69,8 +77,8 @@ class JudgeModel:
         if settings.get("engine") != "api":
             checkpoint, revision = split_revision(name)
         values = {"checkpoint": checkpoint, "revision": revision, "reading": "whole", **settings}
-        self.name = name
-        with _naming_judge(name):
+        self.name, self._setting = name, setting
+        with self._named():
             self.settings: Any = core.build_settings(
                 registry.load_config_class("prompt"), values, "model."
             )
@@ -83,6 +91,17 @@ class JudgeModel:
         self._answers: dict[str, str] = {}  # prompt → JSON; empty: no verdict
         self._cause = "its answers have another format"
         self._stored = RequestCache(user_cache().root / REQUESTS)
+
+    @contextmanager
+    def _named(self) -> Iterator[None]:
+        """Name the model and its settings in errors of a language model."""
+        try:
+            yield
+        except SuiteError as error:
+            text = re.sub(r"\bmodel\.(checkpoint|revision)\b", self._setting, str(error))
+            text = re.sub(r"\bmodel\.(?=[a-z_]+)", "score.judge_settings.", text)
+            error.args = (f"judge {self.name}: {text}",)
+            raise
 
     def count(self, prompt: str) -> int:
         """Return the number of tokens of a prompt, estimated if there is no tokenizer."""
@@ -117,20 +136,28 @@ class JudgeModel:
                 core.Request(tuple(turns[prompt]), 0, self.settings.decode_length)
                 for prompt in waiting
             ]
-            with _naming_judge(self.name):
+            with self._named():
                 answers = self.engine.answer(requests, decoding)
                 answers = track(answers, f"asking {self.name}", len(requests), "requests")
                 for question, answer in zip([*waiting.values()], answers, strict=True):
                     text = split_answer(answer.text, self.settings.thinking_end).text
                     json = ""
-                    if answer.complete and not answer.refused:
+                    if not question.is_json:
+                        json = text
+                    elif answer.complete and not answer.refused:
                         json = text[text.find("{") : text.rfind("}") + 1]
                     if _read(question, json) is None:
                         json = ""
                     if answer.problem:
                         self._cause = str(answer.problem)
                     # an answer of another format is asked for again in the same conversation
-                    if json or answer.problem or answer.refused or attempt == _RETRIES:
+                    if (
+                        json
+                        or not question.is_json
+                        or answer.problem
+                        or answer.refused
+                        or attempt == _RETRIES
+                    ):
                         prompt = waiting.pop(question.prompt).prompt
                         self._answers[prompt] = json
                         if not answer.problem:  # a server may answer it later
@@ -147,22 +174,10 @@ class JudgeModel:
     def check_any_answer(self) -> None:
         """Raise EnvironmentProblem if none of the questions so far has an answer in its format."""
         if self._answers and not any(self._answers.values()):
-            with _naming_judge(self.name):
+            with self._named():
                 raise EnvironmentProblem(
                     f"no verdict on any question ({self._cause}): choose another model, or correct its settings"
                 )
-
-
-@contextmanager
-def _naming_judge(name: str) -> Iterator[None]:
-    """Name the judge and its settings in errors of a language model."""
-    try:
-        yield
-    except SuiteError as error:
-        text = re.sub(r"\bmodel\.(checkpoint|revision)\b", "score.judge_models", str(error))
-        text = re.sub(r"\bmodel\.(?=[a-z_]+)", "score.judge_settings.", text)
-        error.args = (f"judge {name}: {text}",)
-        raise
 
 
 def _read(question: JudgeQuestion, text: str) -> Any:

@@ -39,6 +39,7 @@ def footnotes(comparable: LeaderboardBlock, columns: Set[str], part: str = "f") 
         _describe_numbers(rows, columns, part),
         join(describe_undecided(comparable), _describe_best_set(comparable)),
         _describe_ranking(runs),
+        _describe_reader(runs),
         describe_budget(runs),
         describe_unlearned(rows),
         describe_equal(rows),
@@ -161,6 +162,18 @@ def _describe_ranking(runs: Sequence[RunRecord]) -> str:
             guesses = "chance" if name == PLANTED else "a guess about each fact"
             return f"{meaning}; {guesses} reaches {chance.mean:.1f}."
     return f"{meaning}."
+
+
+def _describe_reader(runs: Sequence[RunRecord]) -> str:
+    """Say what the reader of `answers` reaches; what it gets from the source and by guessing is the same for all runs."""
+    for run in runs:
+        measures = run.evaluation.measures
+        if margin := measures.get("answers_margin"):
+            source, guessed = measures["answers_source"].mean, measures["answers_guessed"].mean
+            reach = f"{source:.1f} % right from the source and {guessed:.1f} % by guessing"
+            cannot = "" if (margin.lo or 0) > 0 else ": this reader cannot tell"
+            return f"answers: the reader answers {reach}{cannot}."
+    return ""
 
 
 def describe_budget(runs: Sequence[RunRecord]) -> str:

@@ -7,7 +7,7 @@ earlier group of `_USUAL_NAMES` goes first; two of the same group are an error.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
-from functools import cache
+from functools import cache, partial
 from itertools import chain
 from typing import Any
 
@@ -67,12 +67,18 @@ def rename_keys(
     names = [name for name in row if name not in keys.values() and _plain(name) not in rivals]
     usual: dict[str, str] = {}
     for is_null in (False, True):
-        candidates = tuple(name for name in names if (row[name] is None) == is_null)
+        candidates = tuple(
+            name
+            for name in names
+            if (row[name] is None) == is_null and not _has_questions(row, name)
+        )
         missing = tuple(field for field in fields if field not in {*rivals, *usual})
         usual |= find_keys(candidates, missing)
     values = {name: row[name] for name in names if name not in usual.values()}
     for field, key in usual.items():
         values[_plain(key) if _plain(key) in _SEVERAL else field] = row[key]
+    for name in filter(partial(_has_questions, row), names):
+        values[_plain(name)] = values.pop(name)
     return values | {field: row[key] for field, key in keys.items()}
 
 
@@ -109,7 +115,8 @@ def usual_fields(names: Iterable[str]) -> set[str]:
 
 def describe_keys(row: Row, fields: Sequence[str]) -> str:
     """Return which names hold the fields of a row; empty if they are the suite's own."""
-    keys = find_keys(tuple(name for name in row if row[name] is not None), tuple(fields))
+    names = [name for name in row if row[name] is not None and not _has_questions(row, name)]
+    keys = find_keys(tuple(names), tuple(fields))
     notes = []
     for field, key in keys.items():
         if key not in (*_USUAL_NAMES[field][0], *_SEVERAL):
@@ -117,6 +124,11 @@ def describe_keys(row: Row, fields: Sequence[str]) -> str:
                 f"{field} from '{key.strip()}'" if key.strip() else f"{field} without name"
             )
     return ", ".join(notes)
+
+
+def _has_questions(row: Row, name: str) -> bool:
+    """Return True for a list of questions with answers, which is no query."""
+    return _plain(name) == "questions" and isinstance(row[name], list)
 
 
 def _find_column(column: str, names: Sequence[str]) -> str:

@@ -205,6 +205,17 @@ def test_a_chosen_column_leaves_the_others_recognized() -> None:
         rename_keys(row, OWN_FIELDS, {"document": "body"})
 
 
+def test_questions_with_answers_are_no_query() -> None:
+    """A list keeps its name, next to a query or without one; a text in that column is the query, as before."""
+    listed = [{"question": "Who?", "answer": "Ada"}]
+    for row in ({"text": "a", "Questions": listed}, {"text": "a", "Questions": [], "query": "b"}):
+        renamed = rename_keys(row, OWN_FIELDS)
+        assert renamed["questions"] == row["Questions"]
+        assert renamed.get("query") == row.get("query")
+        assert describe_keys(row, OWN_FIELDS) == "document from 'text'"
+    assert rename_keys({"questions": "Who?"}, OWN_FIELDS) == {"query": "Who?"}
+
+
 def test_two_names_for_one_field_are_refused() -> None:
     """Which one is meant is not guessed."""
     for names in (("text", "article"), ("summary", "references"), ("Summary", "summary")):

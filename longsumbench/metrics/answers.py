@@ -1,0 +1,201 @@
+"""Answers: what somebody who has only the summary can still answer, with a language model as the reader.
+
+questions --the reader: of the summary, of nothing, of the source, of the references--> answers --> right, wrong, not said
+
+Begin with `Answers`.
+"""
+
+import re
+from collections import Counter
+from collections.abc import Iterable, Iterator, Sequence
+from functools import cache, cached_property, lru_cache
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import numpy as np
+import yaml  # type: ignore[import-untyped] # not annotated
+
+from longsumbench.conf import CONF
+from longsumbench.core import (
+    Example,
+    Metric,
+    PlantedFact,
+    SentenceScore,
+    count_words,
+)
+from longsumbench.errors import UsageError
+from longsumbench.files import digest, read_text
+from longsumbench.metrics.fact_matching import RIGHT, match_facts
+from longsumbench.metrics.judge_model import JudgeModel, JudgeQuestion
+from longsumbench.modeling.checkpoints import split_revision
+from longsumbench.modeling.ranking import bm25, rank
+
+_LONGEST_ANSWER = 32  # tokens
+_SOURCE_WORDS = 400  # of the sentences of the source that the reader gets
+_NOT_SAID = re.compile(
+    r"\W*(?:it (?:is|was) |the text does )?not (?:said|say|stated?|mention(?:ed)?|given?|specif\w+|known|provided?)\b"
+    r"|\W*(?:unknown|unclear|no information|none)\b|\W*$",
+    re.IGNORECASE,
+)
+_YES_OR_NO = {r"\bno\b": "did not", r"\byes\b": "did"}
+_ARTICLES = frozenset(("a", "an", "the"))
+
+
+@cache
+def _texts() -> dict[str, Any]:
+    return dict(yaml.safe_load(read_text(CONF / "answers.yaml")))
+
+
+class _Task(NamedTuple):
+    """A question with what decides whether an answer is right: a planted fact, or the given answers."""
+
+    question: str
+    answers: Sequence[str] = ()
+    fact: PlantedFact | None = None
+
+    def prompt(self, text: str | None) -> str:
+        """Return what the reader is asked about a text, or without one."""
+        name = "guess" if text is None else "read"
+        places = {"{text}": text or "", "{question}": self.question}
+        pattern = "|".join(map(re.escape, places))
+        return re.sub(pattern, lambda match: places[match[0]], _texts()[name])
+
+
+class Answers(Metric):
+    """The share of an example's questions that a language model answers right from the summary alone.
+
+    Questions are those of the example (`Example.questions`), then one about each planted fact. An answer about a planted
+    fact is right if `match_facts` finds it; one to a given question counts by its token F1, as in SQuAD (Rajpurkar et al.
+    2016). "Not said" is an answer.
+
+    * `answers`: right; `answers_wrong`: another answer; `answers_missing`: not said. They add up to 1;
+    * `answers_guessed`: what the same reader gets right without a text;
+    * `answers_source`: from the sentences of the source that BM25 finds for the question, up to 400 words: its ceiling;
+    * `answers_reference`: from the references; NaN without any;
+    * `answers_margin`: `answers_source` − `answers_guessed`. If it is not above 0, the reader cannot tell.
+    """
+
+    name = "answers"
+    version = 1
+    columns = (
+        "answers",
+        "answers_wrong",
+        "answers_missing",
+        "answers_guessed",
+        "answers_source",
+        "answers_reference",
+        "answers_margin",
+    )
+
+    def check(self) -> None:
+        """Open the model."""
+        self.signature(0)
+
+    def signature(self, n: int) -> str:
+        """Name the metric, its version, the model with a digest of what decides its answers, and the questions' texts."""
+        name = Path(split_revision(self._reader.name)[0]).name
+        return f"{self.name}:{self.version}|model:{name}@{self._reader.key[:8]}|prompts:{digest(_texts())[:8]}"
+
+    @cached_property
+    def _reader(self) -> JudgeModel:
+        if self.scoring.answer_model is None:
+            raise UsageError("score.answer_model is missing: give a language model that answers")
+        settings = {"decode_length": _LONGEST_ANSWER, **self.scoring.judge_settings}
+        return JudgeModel(self.scoring.answer_model, settings, self.version, "score.answer_model")
+
+    def prepare(self, items: Iterable[tuple[str, Example]]) -> None:
+        """Ask all questions that are not answered yet."""
+        questions: list[JudgeQuestion] = []
+        for prediction, example in items:
+            for task in _list_tasks(example):
+                texts = [prediction, *_other_texts(task, example)]
+                questions += [_ask(task, text) for text in texts if text != ""]
+        self._reader.ask(questions, self.scoring.device)
+
+    def score(self, prediction: str, example: Example) -> dict[str, float]:
+        """Score one prediction; `columns` → 0–1, NaN without questions."""
+        return self.score_sentences(prediction, example)[0]
+
+    def score_sentences(
+        self, prediction: str, example: Example
+    ) -> tuple[dict[str, float], Sequence[SentenceScore]]:
+        """Score one prediction, and each question."""
+        self.prepare([(prediction, example)])
+        rows, scores = [], []
+        for task in _list_tasks(example):
+            answer = self._find_answer(task, prediction)
+            right = _score_answer(task, answer)
+            missing = float(_NOT_SAID.match(answer) is not None)
+            others = []
+            for text in _other_texts(task, example):
+                others.append(
+                    np.nan if text == "" else _score_answer(task, self._find_answer(task, text))
+                )
+            guessed, source, _ = others
+            rows.append([right, 1 - right - missing, missing, *others, source - guessed])
+            scores.append(SentenceScore(right, -1, f"{task.question} {answer or 'not said'}"))
+        means = np.mean(rows, axis=0).tolist() if rows else [np.nan] * len(self.columns)
+        return dict(zip(self.columns, means, strict=True)), scores
+
+    def _find_answer(self, task: _Task, text: str | None) -> str:
+        """Return the answer; an empty text says nothing."""
+        answer = "" if text == "" else self._reader.find_answer(_ask(task, text))
+        return answer or ""
+
+
+def _ask(task: _Task, text: str | None) -> JudgeQuestion:
+    return JudgeQuestion(task.prompt(text), str.strip, is_json=False)
+
+
+def _list_tasks(example: Example) -> Iterator[_Task]:
+    for question in example.questions:
+        yield _Task(question.text, question.answers)
+    for fact in example.planted:
+        kinds = " ".join(dict.fromkeys(part.kind for part in fact.answer))
+        question = _texts()["planted"][kinds].replace("{subject}", fact.subject.text)
+        yield _Task(question, fact=fact)
+
+
+def _other_texts(task: _Task, example: Example) -> tuple[str | None, str, str]:
+    """Return nothing, what BM25 finds in the source, and the references; empty if there is none."""
+    references = "\n\n".join(" ".join(reference) for reference in example.references)
+    return None, _find_passages(task.question, tuple(example.sentences())), references.strip()
+
+
+@lru_cache(1_000)
+def _find_passages(question: str, sentences: tuple[str, ...]) -> str:
+    """Return the best sentences for a question, as many as there is room for, in the order of the text."""
+    if not sentences:
+        return ""
+    chosen: list[int] = []
+    room = _SOURCE_WORDS
+    for index in rank(bm25(question, sentences)):
+        room -= count_words([sentences[index]])
+        if chosen and room < 0:
+            break
+        chosen.append(index)
+    return " ".join(sentences[index] for index in sorted(chosen))
+
+
+def _score_answer(task: _Task, answer: str) -> float:
+    """Return 1 for the answer to a planted fact, or the token F1 with the best of the given answers; 0 if nothing is said."""
+    if _NOT_SAID.match(answer):
+        return 0.0
+    if task.fact is None:
+        return max((_token_f1(answer, right) for right in task.answers), default=0.0)
+    if any(part.kind == "not" for part in task.fact.answer):
+        for word, words in _YES_OR_NO.items():
+            answer = re.sub(word, words, answer, flags=re.IGNORECASE)
+    (outcome,) = match_facts([task.fact], f"{task.fact.subject.text}: {answer}")
+    return float(outcome == RIGHT)
+
+
+def _token_f1(answer: str, right: str) -> float:
+    """Return the F1 of the words without articles, each as often as in both (SQuAD)."""
+    counts = [Counter(_content_words(text)) for text in (answer, right)]
+    common = (counts[0] & counts[1]).total()
+    return 2 * common / max(1, counts[0].total() + counts[1].total())
+
+
+def _content_words(text: str) -> list[str]:
+    return [word for word in re.findall(r"\w+", text.lower()) if word not in _ARTICLES]
