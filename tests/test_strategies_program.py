@@ -1,0 +1,97 @@
+"""Sentences of benchmarks/strategies.py, on results made up so that other ones would be false."""
+
+from collections.abc import Mapping
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+import strategies as program
+from support.run_records import record
+from support.stored_runs import store
+
+from longsumbench.leaderboards.significance import correct_differences
+from longsumbench.metrics.output_facts import OutputFacts
+from longsumbench.runs.record import ImportedOutputs
+from longsumbench.runs.results import Results
+
+PART = program.PARTS["one"]
+TOKENS = {"beginning": 1_500, "ends": 1_500, "select": 1_400, "beginning of 7900": 5_900}
+
+
+def stored(folder: Path, scores: Mapping[tuple[str, str], float]) -> tuple[str, list[str]]:
+    """Write runs of models and strategies with these R-Lsum; return the sentences and the first cells of the rows."""
+    for (model, strategy), score in scores.items():
+        run_id = f"{model}-{strategy.replace(' ', '')}"
+        outputs = OutputFacts(40, 40, 40, 0, words=80.0, reference_words=120.0)
+        counts = {"requests": 40, "prompt_tokens": 40 * TOKENS[strategy]}
+        settings = {**program.COMMON, **program.STRATEGIES[strategy], "checkpoint": model}
+        own = record(
+            "prompt",
+            score + 1,
+            run_id=run_id,
+            dataset=PART.dataset,
+            variant=run_id,
+            config={"model": settings},
+            outputs=outputs,
+            counts=counts,
+            n=40,
+            signature="rouge:own|n:40|v:1",
+        )
+        cut = record(
+            model,
+            score,
+            run_id=f"cut-{run_id}",
+            dataset=PART.dataset,
+            variant=strategy,
+            n=40,
+            signature="rouge:cut|n:40|v:1",
+        )
+        imported = ImportedOutputs(run_id, "0" * 64)
+        store(folder, own, replace(cut, imported=imported))
+    rows, extracts, values = program.read_rows(Results(folder), PART)
+    gains = correct_differences(program.gains_of(rows, PART, values))
+    table = program.table_of(PART, rows, extracts, gains)
+    cells = [" ".join(row[:2]) for row in table.rows]
+    return " ".join(program.sentences_of(PART, rows, values)), cells
+
+
+def scores(first: Mapping[str, float], second: Mapping[str, float]) -> dict[tuple[str, str], float]:
+    """Return (model, strategy) → R-Lsum of two models whose beginnings have 30 and 20."""
+    named = {}
+    for model, base, gains in (("A", 30.0, first), ("B", 20.0, second)):
+        for strategy in ("beginning", *PART.strategies):
+            named[model, strategy] = base + gains.get(strategy, 0.0)
+    return named
+
+
+def test_a_gain_of_one_model_alone(tmp_path: Path) -> None:
+    """Only A gains by `ends`, both gain by more tokens: one of three gains differs between the models."""
+    more = {"beginning of 7900": 11.0}
+    text, cells = stored(tmp_path, scores({"ends": 10.0, **more}, more))
+    assert "A: `beginning`, in points of R-Lsum: below `ends` (-" in text
+    assert "B: `beginning`, in points of R-Lsum: not shown to differ: `ends` (" in text
+    assert "the gain of `ends` with A is above the gain of `ends` with B by " in text
+    assert "Nothing is shown: the gain of `select` with" in text
+    assert "for 1 of 3 strategies the gain over `beginning` is shown to differ" in text
+    assert "A: from 1,500 to 5,900 tokens, a thousand more change R-Lsum by +2." in text
+    assert cells == [f"{model} `{name}`" for model in "AB" for name in TOKENS]
+
+
+def test_the_other_model_gains(tmp_path: Path) -> None:
+    """The sentences turn around with the numbers; a strategy without runs has neither a row nor a sentence."""
+    given = scores({"select": -8.0}, {"select": 8.0})
+    del given["A", "ends"], given["B", "ends"]
+    text, cells = stored(tmp_path, given)
+    assert "the gain of `select` with B is above the gain of `select` with A by 1" in text
+    assert "A: `beginning`, in points of R-Lsum: above `select` (+" in text
+    assert "for 1 of 2 strategies" in text
+    assert "ends" not in text + " ".join(cells)
+
+
+@pytest.mark.parametrize("name", program.PARTS)
+def test_settings_of_strategies_differ(name: str) -> None:
+    """Each strategy of a part is found by its settings alone."""
+    part = program.PARTS[name]
+    settings = [{**program.COMMON, **program.STRATEGIES[each]} for each in part.strategies]
+    assert program.COMMON not in settings
+    assert all(settings.count(each) == 1 for each in settings)
