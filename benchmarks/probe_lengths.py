@@ -147,11 +147,11 @@ def _length_curves(
         ordered = sorted(by_seed.values(), key=lambda run: (run.key.seed or 0, run.run_id))
         groups[length] = average_seeds(ResultRow(tuple(ordered)), scores)
     shortest = groups[min(groups)]
-    first = shortest.first
-    label = f"{name} [{first.run_id[:SHORT_ID]}]" if is_shared else name
+    representative = shortest.representative
+    label = f"{name} [{representative.run_id[:SHORT_ID]}]" if is_shared else name
     learned = gate_rows([shortest], scores)[shortest.key]
-    trained = max(_text_lengths(first, "train"), default=0)
-    return LengthCurves(first.key.model, label, trained, groups, learned)
+    trained = max(_text_lengths(representative, "train"), default=0)
+    return LengthCurves(representative.key.model, label, trained, groups, learned)
 
 
 def _best_first(system: LengthCurves) -> tuple[float, str]:

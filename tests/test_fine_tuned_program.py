@@ -60,7 +60,7 @@ def table(folder: Path, *runs: RunRecord, word: str = LEARNED) -> tuple[Leaderbo
     found = read_table(Results(folder), "arxiv")
     rows = []
     for row in program.rows_of(found).rows:
-        rows.append(replace(row, learned=Learned(word if row.first.trained else "")))
+        rows.append(replace(row, learned=Learned(word if row.representative.trained else "")))
     return LeaderboardBlock(tuple(rows)), found.scores
 
 

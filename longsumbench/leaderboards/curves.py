@@ -47,9 +47,9 @@ class Curve:
     settings: _Settings
 
     @property
-    def first(self) -> RunRecord:
+    def representative(self) -> RunRecord:
         """A run, for what all its runs have in common."""
-        return next(iter(self.points.values())).first
+        return next(iter(self.points.values())).representative
 
     @property
     def lacks(self) -> bool:
@@ -255,7 +255,7 @@ def _drawn_first(group: Group, num_keys: int, run_ids: Collection[str]) -> tuple
     for curve in group.curves:
         own_ids.update(record.run_id for record in curve.records())
     num_points = sum(len(curve.points) for curve in group.curves if len(curve.points) > 1)
-    first_id = group.curves[0].first.run_id
+    first_id = group.curves[0].representative.run_id
     return -num_varied, own_ids.isdisjoint(run_ids), -num_points, -len(group.records()), first_id
 
 
@@ -285,7 +285,7 @@ def _curves(members: _RunSettings, keys: tuple[str, ...]) -> list[Curve]:
 
 def _label_curves(curves: Sequence[Curve], keys: tuple[str, ...]) -> tuple[Curve, ...]:
     """Name curves by what differs among those of their system, without the swept settings; longest curves first."""
-    names = name_runs([curve.first for curve in curves], keys)
+    names = name_runs([curve.representative for curve in curves], keys)
     labelled = []
     for curve, name in zip(curves, names, strict=True):
         labelled.append(replace(curve, label=name.label))

@@ -40,8 +40,8 @@ class MatrixColumn:
         rows.sort(key=lambda row: -row.numbers[self.number].mean)
         labelled: dict[str, ResultRow] = {}
         for row in rows:
-            if not row.first.oracle:
-                label = self.labels[row.first.key.model, row.first.variant]
+            if not row.representative.oracle:
+                label = self.labels[row.representative.key.model, row.representative.variant]
                 labelled[row.label if label in labelled else label] = row
         return labelled
 
@@ -109,7 +109,10 @@ def build_matrices(
         UsageError: none has the number.
     """
     rows = chain.from_iterable(block.rows for tables in blocks.values() for block in tables)
-    runs = {(row.first.key.model, row.first.variant): row.first for row in rows}
+    runs = {
+        (row.representative.key.model, row.representative.variant): row.representative
+        for row in rows
+    }
     labels = {key: name.label for key, name in zip(runs, name_runs([*runs.values()]), strict=True)}
     # A dataset may have a column in both matrices, in one, or in none
     columns: dict[bool, dict[str, MatrixColumn]] = {False: {}, True: {}}

@@ -206,9 +206,8 @@ def compare_to_best(
     default: those that tables show.
     """
     ranked = [row for row in rows if row.ranked]
-    names = (
-        comparability.numbers_shown([row.first for row in rows]) if names is None else list(names)
-    )
+    if names is None:
+        names = comparability.numbers_shown([row.representative for row in rows])
     differences: dict[tuple[str, str], CorrectedDifference] = {}
     for name, best in best_rows(ranked, names).items():
         pairs = {}
@@ -278,12 +277,12 @@ class LeaderboardBlock:
     @property
     def zero_shot(self) -> bool:
         """True if rows are checkpoints that were not trained here."""
-        return any(row.first.zero_shot for row in self.rows)
+        return any(row.representative.zero_shot for row in self.rows)
 
     @property
     def ranked_by(self) -> str:
         """The score that ranks."""
-        return self.rows[0].first.evaluation.ranked_by
+        return self.rows[0].representative.evaluation.ranked_by
 
     @cached_property
     def ranked(self) -> tuple[seed_groups.ResultRow, ...]:
@@ -382,8 +381,12 @@ def build_block(
     """
     rows = seed_groups.group_rows_by_seed(records, scores, by_run)
     learning = gate_rows(rows, scores)
-    name = rows[0].first.evaluation.ranked_by
-    means = [row.numbers[name].mean for row in rows if name in row.numbers and not row.first.oracle]
+    name = rows[0].representative.evaluation.ranked_by
+    means = [
+        row.numbers[name].mean
+        for row in rows
+        if name in row.numbers and not row.representative.oracle
+    ]
     has_place = any(means) or not means
     rows = tuple(replace(row, learned=learning[row.key], has_place=has_place) for row in rows)
     return compare_to_best(rows, scores, names)

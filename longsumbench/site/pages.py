@@ -87,7 +87,7 @@ def show_block(comparable: LeaderboardBlock, table: Sequence[LeaderboardBlock]) 
     """Return a block with all columns that a reader may choose."""
     rows, ranked_by = comparable.rows, comparable.ranked_by
     # A reader switches kinds of columns on and off
-    kind_of = dict.fromkeys(numbers_shown([row.first for row in rows]), "scores")
+    kind_of = dict.fromkeys(numbers_shown([row.representative for row in rows]), "scores")
     others: list[str] = []
     for row in rows:
         for name in row.numbers:

@@ -180,7 +180,7 @@ def _series(label: str, points: _Points, kind: str, positions: Mapping[str, floa
     if len(words) == len(points):
         label = f"{label} ({', '.join(dict.fromkeys(words))})"
     is_grey = not any(group.ranked for _, group in points)
-    return Series(label, points[0][1].first.key.model, numbers, across, hollow, is_grey)
+    return Series(label, points[0][1].representative.key.model, numbers, across, hollow, is_grey)
 
 
 def _list_unlearned_words(points: _Points) -> list[str]:
@@ -206,7 +206,9 @@ def _reference_series(group: Group, kind: str) -> list[Series]:
     for curve in group.references:
         for point in curve.points.values():
             if kind in point.numbers:
-                numbers = models.setdefault((curve.first.key.model, curve.first.oracle), [])
+                numbers = models.setdefault(
+                    (curve.representative.key.model, curve.representative.oracle), []
+                )
                 numbers.append((point.numbers[kind], curve.label))
     series = []
     for (model, is_oracle), numbers in models.items():
@@ -220,10 +222,10 @@ def _reference_series(group: Group, kind: str) -> list[Series]:
 
 def describe_group(group: Group, sweep: SweepCurves) -> list[str]:
     """Describe what the runs of a group have in common, and how they differ from the drawn one; without full stops."""
-    first, drawn = group.curves[0].first, sweep.groups[0].curves[0].first
+    run, drawn = group.curves[0].representative, sweep.groups[0].curves[0].representative
     texts = [
-        f"{first.key.split} split, {first.evaluation.describe_examples()}",
-        describe_unlike_conditions(first, drawn),
+        f"{run.key.split} split, {run.evaluation.describe_examples()}",
+        describe_unlike_conditions(run, drawn),
         describe_budget(group.records()).rstrip("."),
     ]
     return [text for text in texts if text]
@@ -237,7 +239,7 @@ def _notes(sweep: SweepCurves, kind: str, lines: Mapping[str, _Points]) -> list[
     over = describe_intervals([len(row.runs) > 1 for row in measured])
     if any(isnan(row.numbers[kind].low) for row in measured):
         over += ", where scores.csv exists"
-    one_seed = dict.fromkeys(row.first.key.model for row in measured if row.one_seed)
+    one_seed = dict.fromkeys(row.representative.key.model for row in measured if row.one_seed)
     words = set[str]()
     for label in list(lines)[:MOST_CURVES]:
         words.update(_list_unlearned_words(lines[label]))
@@ -284,11 +286,15 @@ def sweep_csv(sweep: SweepCurves) -> str:
 
 def _point_row(sweep: SweepCurves, curve: Curve, place: tuple[str, ...]) -> dict[str, Any]:
     point = curve.points[place]
-    first, runs = point.first, point.runs
-    row: dict[str, Any] = {"system": curve.label, "model": first.key.model}
+    representative, runs = point.representative, point.runs
+    row: dict[str, Any] = {"system": curve.label, "model": representative.key.model}
     for key, value in zip(sweep.keys, place, strict=True):
         row[_short_name(key)] = checkpoint_name(value)
-    row |= {"oracle": str(first.oracle).lower(), "split": first.key.split, "n": first.evaluation.n}
+    row |= {
+        "oracle": str(representative.oracle).lower(),
+        "split": representative.key.split,
+        "n": representative.evaluation.n,
+    }
     row["seeds"] = " ".join(str(run.key.seed) for run in runs if run.key.seed is not None)
     for kind in sweep.kinds():
         row |= with_bounds(kind, point.numbers.get(kind))

@@ -124,7 +124,7 @@ def remarks(record: RunRecord) -> list[str]:
 
 
 def _length_cell(row: ResultRow) -> str:
-    outputs = row.first.evaluation.outputs
+    outputs = row.representative.evaluation.outputs
     if row.words is None or outputs is None:
         return ""
     reference = outputs.reference_words
@@ -136,7 +136,7 @@ def _seed_cell(row: ResultRow) -> str:
 
 
 def _seeds_cell(row: ResultRow) -> str:
-    return "" if row.first.key.seed is None else str(len(row.runs))
+    return "" if row.representative.key.seed is None else str(len(row.runs))
 
 
 def _run_cell(row: ResultRow) -> str:

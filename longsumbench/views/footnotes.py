@@ -85,7 +85,9 @@ def _describe_numbers(rows: Sequence[ResultRow], columns: Set[str], part: str) -
         where = "; –: unknown, for a single example or without scores.csv"
     over = "examples"
     # Questions about one text are no independent cases
-    if groups := [row.first.evaluation.groups for row in rows if row.first.evaluation.groups]:
+    if groups := [
+        row.representative.evaluation.groups for row in rows if row.representative.evaluation.groups
+    ]:
         over = "texts (each with all its examples)"
         if min(groups) < _FEW_TEXTS:
             where += f"; with fewer than {_FEW_TEXTS} texts it is rough"

@@ -73,7 +73,9 @@ def leaderboard_block(
     if table[1:]:
         number = [block is comparable for block in table].index(True) + 1
         heading = f"block {number}: {heading}"
-    if unlike := describe_unlike_conditions(rows[0].first, table[0].rows[0].first):
+    if unlike := describe_unlike_conditions(
+        rows[0].representative, table[0].rows[0].representative
+    ):
         heading += f"; not comparable with the first block: {unlike}"
     columns, optional = _choose_columns(comparable, part, column_names)
     names = {column.name for column in columns}
@@ -100,16 +102,16 @@ def describe_block(comparable: LeaderboardBlock, table: Sequence[LeaderboardBloc
 
     Own texts also have their fingerprint if other blocks of the table have other texts.
     """
-    run, texts = comparable.rows[0].first, _describe_texts(comparable, table)
+    run, texts = comparable.rows[0].representative, _describe_texts(comparable, table)
     untrained = ", systems that were not trained here" if comparable.zero_shot else ""
     return f"{run.key.split} split, {run.evaluation.describe_examples()}{texts}{untrained}"
 
 
 def _describe_texts(comparable: LeaderboardBlock, table: Sequence[LeaderboardBlock]) -> str:
-    run, texts = comparable.rows[0].first, ""
+    run, texts = comparable.rows[0].representative, ""
     if path := run.config.dataset.path:
         texts = f", texts of {PurePath(path).name or path}"
-        if len({block.rows[0].first.key.fingerprint for block in table}) > 1:
+        if len({block.rows[0].representative.key.fingerprint for block in table}) > 1:
             texts += f" (fingerprint {run.key.fingerprint[:SHORT_ID]})"
     return texts
 
@@ -126,7 +128,7 @@ def _choose_columns(
         names = dict.fromkeys((*_WHO, *column_names))
         columns = [all_columns[name] for name in names if name in all_columns]
         return columns, columns[:1:-1]
-    numbers = list(numbers_shown([row.first for row in rows]))
+    numbers = list(numbers_shown([row.representative for row in rows]))
     facts = _CHECKPOINT_COLUMNS if any(map(has_system_facts, runs)) else ()
     survival = [name for name in _SURVIVAL_COLUMNS if name in all_columns]
     scores = (*numbers, *survival)
@@ -153,7 +155,7 @@ def row_cells(comparable: LeaderboardBlock, columns: Sequence[Column]) -> list[l
     tied = comparable.tied()
     best: dict[str, float] = {}
     if len(ranked) > 1:
-        names = numbers_shown([row.first for row in comparable.rows])
+        names = numbers_shown([row.representative for row in comparable.rows])
         for name, row in best_rows(ranked, names).items():
             if not row.one_seed:
                 best[name] = row.numbers[name].mean
@@ -293,7 +295,7 @@ class TableView:
             # The first block that has such numbers, usually that of the whole test split
             for block in self.table.comparable:
                 if lines := lines_of(block.rows):
-                    run = block.rows[0].first
+                    run = block.rows[0].representative
                     examples = run.evaluation.describe_examples()
                     title = f"{self.table.dataset}: {topic} ({run.key.split} split, {examples})"
                     pictures.append(TablePicture(name, title, make_figure(title, lines)))
@@ -358,10 +360,10 @@ def leaderboard_figure(dataset: str, results_dir: str | Path = "results") -> "Fi
     results = Results.at(results_dir)
     find_datasets(results, dataset)
     table = read_table(results, dataset).comparable
-    number = table[0].rows[0].first.evaluation.ranked_by
+    number = table[0].rows[0].representative.evaluation.ranked_by
     rows = []
     for row in table[0].rows:
-        rows.append(IntervalRow(row.label, row.numbers[number], row.first.key.model))
+        rows.append(IntervalRow(row.label, row.numbers[number], row.representative.key.model))
     title = f"{dataset}, {describe_block(table[0], table)}"
     axis = f"{find_heading(number)}, with 95 % intervals"
     figure = IntervalFigure(title, [IntervalPanel("", rows)], axis)

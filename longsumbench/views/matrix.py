@@ -92,7 +92,7 @@ def _matrix_cell(column: MatrixColumn, system: str) -> str:
 def _matrix_notes(matrix: Matrix) -> list[str]:
     texts = []
     for column in matrix.columns:
-        run = column.block.rows[0].first
+        run = column.block.rows[0].representative
         examples = run.evaluation.describe_examples()
         texts.append(f"{column.dataset}: {run.key.split} split, {examples}")
     notes = [

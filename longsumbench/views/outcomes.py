@@ -76,7 +76,7 @@ def describe_leader(block: LeaderboardBlock) -> str:
     decided = block.decide()
     if decided is None:
         return "Nothing is shown: there are no two ranked systems to compare."
-    evaluation = decided.best.first.evaluation
+    evaluation = decided.best.representative.evaluation
     unit = evaluation.units.get(block.ranked_by, "points")
     labels = decided.best.label, decided.rival.label
     text = describe_pair(*labels, decided.difference, block.ranked_by, unit)
@@ -100,7 +100,7 @@ def describe_needed(block: LeaderboardBlock) -> str:
     share = decided.difference.detectable / abs(decided.difference.mean or math.nan)
     if not math.isfinite(share):
         return ""
-    evaluation = decided.best.first.evaluation
+    evaluation = decided.best.representative.evaluation
     number = math.ceil((evaluation.groups or evaluation.n) * share**2)
     return f"About {number:,} texts would tell these two apart, if they differ as much."
 
@@ -108,7 +108,7 @@ def describe_needed(block: LeaderboardBlock) -> str:
 def describe_place(block: LeaderboardBlock, row: ResultRow) -> str:
     """Return the short form for a row: "place 2 of 7, 1.20 below ranker (not shown to differ)"."""
     if row not in block.ranked:
-        return "oracle" if row.first.oracle else row.learned.word
+        return "oracle" if row.representative.oracle else row.learned.word
     place = f"place {block.ranked.index(row) + 1} of {len(block.ranked)}"
     decided = block.decide()
     if decided is None:

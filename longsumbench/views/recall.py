@@ -86,7 +86,7 @@ def recall_lines(
 ) -> list[ResultRow]:
     """Return the comparable rows that have a line, in their order: no oracles, and no systems without any point."""
     measures = set().union(*(panel.places for panel in panels))
-    return [row for row in rows if not row.first.oracle and measures & row.numbers.keys()]
+    return [row for row in rows if not row.representative.oracle and measures & row.numbers.keys()]
 
 
 def choose_lines(lines: Sequence[ResultRow]) -> list[ResultRow]:
@@ -96,7 +96,7 @@ def choose_lines(lines: Sequence[ResultRow]) -> list[ResultRow]:
     """
     by_model: dict[str, list[ResultRow]] = {}
     for line in lines:
-        by_model.setdefault(line.first.key.model, []).append(line)
+        by_model.setdefault(line.representative.key.model, []).append(line)
     best = []
     for same_model in by_model.values():
         learned = [line for line in same_model if line.learned.comparable]
@@ -138,7 +138,7 @@ def recall_figure(
     if one_seed := [line.label for line in drawn if line.one_seed]:
         sentences.append(describe_single_seeds(one_seed))
     if not all(series.band for plot in plots for series in plot.series):
-        examples = drawn[0].first.evaluation.describe_examples()
+        examples = drawn[0].representative.evaluation.describe_examples()
         runs = format_count(min(len(row.runs) for row in drawn), "run")
         sentences.append(
             f"Dashed lines: intervals of more than {_VAGUE:.0f} points ({examples}, {runs} or more)."
@@ -179,7 +179,7 @@ def _series(panel: RecallPanel, line: ResultRow, order: int) -> Series:
     width = sum(point.high - point.low for point in points.values())
     return Series(
         label,
-        line.first.key.model,
+        line.representative.key.model,
         points,
         grey=learned.word in NEVER_RANKED,
         band=not panel.joined or not width > _VAGUE * len(points),

@@ -207,9 +207,9 @@ def _sum_work(runs: Sequence[RunRecord]) -> str:
 def describe_best(block: LeaderboardBlock, index: int = 0) -> str:
     """Return a line on a dataset: a row, its score and its place."""
     row, score = block.rows[index], block.ranked_by
-    number = f"{row.numbers[score]:.1f}" if score in row.numbers else ""
+    mean = f"{row.numbers[score]:.1f}" if score in row.numbers else ""
     place = describe_place(block, row)
-    return f"{row.first.key.dataset}: {row.label}, {find_heading(score)} {number}, {place}."
+    return f"{row.representative.key.dataset}: {row.label}, {find_heading(score)} {mean}, {place}."
 
 
 def _shorten_names(table: Block) -> Block:
@@ -233,7 +233,9 @@ def _describe_other_blocks(table: Table, block: LeaderboardBlock) -> str:
     for other_block in table.comparable:
         if other_block is not block:
             training = "no training here" if other_block.zero_shot else "training here"
-            unlike = describe_unlike_conditions(other_block.rows[0].first, block.rows[0].first)
+            unlike = describe_unlike_conditions(
+                other_block.rows[0].representative, block.rows[0].representative
+            )
             reasons[unlike or training] = None
     return f"Other runs may not be compared with these: {'; '.join(reasons)}." if reasons else ""
 

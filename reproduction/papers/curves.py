@@ -154,7 +154,9 @@ def _panel(heading: str, lines: Mapping[str, Sequence[_Point]], measure: str) ->
         measured = {places[x]: group for x, group in points if measure in group.numbers}
         estimates = {place: group.numbers[measure] for place, group in measured.items()}
         hollow = {place for place, group in measured.items() if not group.learned.comparable}
-        series.append(Series(label, points[0].group.first.key.model, estimates, hollow=hollow))
+        series.append(
+            Series(label, points[0].group.representative.key.model, estimates, hollow=hollow)
+        )
     return Panel(heading, "", {places[x]: f"{x:g}" for x in ordered}, series, levels)
 
 

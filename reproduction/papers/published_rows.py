@@ -226,7 +226,7 @@ class RowMeans(NamedTuple):
     ) -> TableNumber:
         """Return a number of a row for the CSV, or its difference from the printed one."""
         group = self.groups[row, dataset]
-        evaluation = group.first.evaluation
+        evaluation = group.representative.evaluation
         n = evaluation.measures[measure].n if measure in evaluation.measures else evaluation.n
         runs = " ".join(run.run_id for run in group.runs)
         return TableNumber(kind, dataset, row, measure, *number, n, len(group.runs), runs=runs)
@@ -299,7 +299,7 @@ def _judge_rows(groups: Iterable[ResultRow], scores: ScoresOfRuns) -> dict[str, 
     """Return key of a group → whether its system learned, judged with the run of Random that is comparable with it."""
     members: dict[object, dict[str, ResultRow]] = {}
     for group in groups:
-        members.setdefault(comparison_key(group.first), {})[group.key] = group
+        members.setdefault(comparison_key(group.representative), {})[group.key] = group
     learned: dict[str, Learned] = {}
     for rows in members.values():
         learned |= gate_rows([*rows.values()], scores)

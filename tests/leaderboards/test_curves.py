@@ -45,7 +45,7 @@ def test_a_curve_by_hand() -> None:
     (group,) = found.groups
     assert curves(found) == {"pagesum": {("128",): 21, ("512",): 22, ("1024",): 20}}
     assert group.curves[0].points["128",].numbers["rougeLsum"] == Estimate(21, 20, 21.6)
-    assert [(one.label, means(one), one.first.oracle) for one in group.references] == [
+    assert [(one.label, means(one), one.representative.oracle) for one in group.references] == [
         ("lead", {("",): 30}, False),
         ("oracle", {("",): 45}, True),
         ("trunc", {("",): 18}, False),

@@ -101,7 +101,7 @@ def judged(*runs: Scored) -> LeaderboardBlock:
 
 def gate(*runs: Scored) -> dict[str, Learned]:
     """System → what the gate says."""
-    return {row.first.key.model: row.learned for row in judged(*runs).rows}
+    return {row.representative.key.model: row.learned for row in judged(*runs).rows}
 
 
 BEST = trained("best", 40)
@@ -258,7 +258,7 @@ def test_a_training_of_no_steps_is_untrained_and_not_ranked() -> None:
     model = {"name": "start", "init": "some/folder"}
     start = changed(plain, model="start", run_id="start-1", config={"model": model})
     rows = judged(RANDOM_RUN, BEST, (plain, scores), (start, scores)).rows
-    assert [row.first.key.model for row in rows if not row.ranked] == ["plain"]
+    assert [row.representative.key.model for row in rows if not row.ranked] == ["plain"]
 
 
 def test_the_last_fall_by_hand() -> None:

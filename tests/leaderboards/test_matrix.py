@@ -23,7 +23,7 @@ def column(dataset: str, unlearned: str = "", **means: float) -> MatrixColumn:
         learned = Learned(NOT_LEARNED if label == unlearned else "")
         numbers = {"rougeLsum": Estimate(mean, mean - 1, mean + 1)}
         rows.append(ResultRow((record(label, 9),), numbers=numbers, learned=learned))
-    labels = {(row.first.key.model, row.first.variant): row.label for row in rows}
+    labels = {(row.representative.key.model, row.representative.variant): row.label for row in rows}
     return MatrixColumn(dataset, "rougeLsum", LeaderboardBlock(tuple(rows)), labels)
 
 

@@ -62,7 +62,7 @@ def test_runs_that_differ_in_their_seed_are_a_row() -> None:
         baseline("oracle", 40),
     ]
     rows = group_rows_by_seed(records, {})
-    assert [(row.first.key.model, len(row.runs)) for row in rows] == [
+    assert [(row.representative.key.model, len(row.runs)) for row in rows] == [
         ("ea", 1),
         ("ea", 2),
         ("lead", 1),

@@ -61,7 +61,9 @@ def table_of(*runs: RunRecord) -> TableView:
 def test_trained_systems_and_checkpoints_have_their_own_blocks() -> None:
     """Each has the baselines, the CSV has every run once; only the block of checkpoints says that they are."""
     table = table_of(SEAL, LEAD, ORACLE, bart(), chat())
-    systems = [[row.first.key.model for row in block.rows] for block in table.table.comparable]
+    systems = [
+        [row.representative.key.model for row in block.rows] for block in table.table.comparable
+    ]
     assert systems == [["seal", "lead", "oracle"], ["seq2seq", "prompt", "lead", "oracle"]]
     rows = csv.DictReader(io.StringIO(table.csv()))
     assert [row["model"] for row in rows] == ["seal", "lead", "oracle", "seq2seq", "prompt"]

@@ -60,7 +60,9 @@ def drawn_block(seed: int) -> LeaderboardBlock:
 
 def marks_of(block: LeaderboardBlock) -> dict[str, str]:
     """Label of a row → its mark in the column that ranks."""
-    columns = choose_columns(["system", NUMBER], collect_columns([row.first for row in block.rows]))
+    columns = choose_columns(
+        ["system", NUMBER], collect_columns([row.representative for row in block.rows])
+    )
     lines = row_cells(block, columns)
     return {row.label: MARKS[type(line[2])] for row, line in zip(block.rows, lines, strict=True)}
 
