@@ -136,7 +136,7 @@ def cell(scorer: ResultRow, baseline: ResultRow, measure: str, scores: ScoresOfR
         return "–"
     gap = correct_differences({"": pair})[""]
     ahead = sum(
-        run.evaluation.scores[measure].f > baseline.numbers[measure].mean for run in scorer.runs
+        run.evaluation.scores[measure].f > baseline.means[measure].mean for run in scorer.runs
     )
     mark = " ≈" if gap.outcome == Outcome.NOT_SHOWN else ""
     seeds = "" if ahead == len(scorer.runs) else f", {ahead} of {len(scorer.runs)} seeds"

@@ -251,7 +251,7 @@ def sentence_of(name: str, block: LeaderboardBlock, scores: ScoresOfRuns) -> str
             tests.append((label_of(row), pair))
     lists = sort_by_test(tests)
     return (
-        f"{about}{effect} Against {label_of(best)}, R-Lsum {best.numbers[score].mean:.1f}: significantly below it:"
+        f"{about}{effect} Against {label_of(best)}, R-Lsum {best.means[score].mean:.1f}: significantly below it:"
         f" {lists['below']}. Above it: {lists['above']}. Not distinguished: {lists['alike']}."
         f" Not tested: {lists['untested']}."
     )

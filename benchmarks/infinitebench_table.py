@@ -126,7 +126,7 @@ def sentences(block: LeaderboardBlock, scores_of_runs: ScoresOfRuns) -> Iterator
     """Yield the words with numbers."""
     order = order_by_length(block, scores_of_runs)
     yield f"{order.mean:.2f} ({order.low:.2f} to {order.high:.2f})"
-    scores = {row.representative.key.model: row.numbers["rougeLsum"].mean for row in block.rows}
+    scores = {row.representative.key.model: row.means["rougeLsum"].mean for row in block.rows}
     yield f"`MiniCPM3-4B` {scores['MiniCPM3-4B']:.1f} and `GPT-4` {scores['GPT-4']:.1f}"
     parts = {
         row.representative.key.model: row.representative.evaluation.scores["rouge1"]

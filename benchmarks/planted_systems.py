@@ -194,7 +194,7 @@ def describe(name: str, label: str, results: str, run: str) -> list[str]:
         table.scores,
     )[run]
     numbers = [
-        row.numbers[row.representative.evaluation.ranked_by].mean,
+        row.means[row.representative.evaluation.ranked_by].mean,
         row.learned.floor,
         row.learned.lift,
     ]

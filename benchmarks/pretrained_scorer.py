@@ -116,7 +116,7 @@ def table_of(block: LeaderboardBlock, scores: ScoresOfRuns) -> Table:
     for row in block.rows:
         cells = [label_of(row)]
         for measure in MEASURES:
-            mean, low, high = row.numbers[measure]
+            mean, low, high = row.means[measure]
             cells.append(f"{mean:.1f} ({low:.1f}–{high:.1f})")
         gap, difference = judged.get(row.key), ""
         if gap is not None:

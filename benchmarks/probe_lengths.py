@@ -81,7 +81,7 @@ class LengthCurves:
 
     def point(self, measure: str, length: int) -> Estimate | None:
         """Return the mean of a measure at a length, over seeds; None if it was not measured."""
-        return self.tested[length].numbers.get(measure)
+        return self.tested[length].means.get(measure)
 
 
 def systems_at_lengths(
@@ -229,7 +229,7 @@ def _recall_line(system: LengthCurves) -> ResultRow:
         points[CHANCE] = chance
     # A label that counts seeds must not promise more than the worst length has
     fewest = min(system.tested.values(), key=lambda group: len(group.runs))
-    return replace(fewest, numbers=points, learned=system.learned)
+    return replace(fewest, means=points, learned=system.learned)
 
 
 def _recall_at(kind: str, length: int) -> str:

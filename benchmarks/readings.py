@@ -279,22 +279,20 @@ def is_planted(row: ResultRow) -> bool:
 
 def with_interval(row: ResultRow, score: str) -> str:
     """Return a score with its interval."""
-    mean, low, high = row.numbers[score]
+    mean, low, high = row.means[score]
     return f"{mean:.1f} ({low:.1f}–{high:.1f})"
 
 
 def rouge_cells(row: ResultRow) -> list[str]:
     """Return R-1, R-2 and R-Lsum of a row."""
-    means = [f"{row.numbers[kind].mean:.1f}" for kind in ("rouge1", "rouge2")]
+    means = [f"{row.means[kind].mean:.1f}" for kind in ("rouge1", "rouge2")]
     return [*means, with_interval(row, "rougeLsum")]
 
 
 def survival_cells(row: ResultRow) -> list[str]:
     """Return the facts that a row's summaries state right and wrong, and what its length allows, in percent."""
-    bounds = [
-        f"{row.numbers[f'fact_survival_{bound}'].mean:.0f}" for bound in ("random", "ceiling")
-    ]
-    wrong = f"{row.numbers['fact_survival_wrong'].mean:.1f}"
+    bounds = [f"{row.means[f'fact_survival_{bound}'].mean:.0f}" for bound in ("random", "ceiling")]
+    wrong = f"{row.means['fact_survival_wrong'].mean:.1f}"
     return [with_interval(row, "fact_survival"), wrong, "–".join(bounds)]
 
 
@@ -317,7 +315,7 @@ def sentence_of(name: str, block: LeaderboardBlock, scores: ScoresOfRuns) -> str
     best, lists = compare_with_best(block, scores)
     score = best.representative.evaluation.ranked_by
     about = f"{name}, {best.representative.evaluation.n} examples:"
-    mean = best.numbers[score].mean
+    mean = best.means[score].mean
     if is_planted(best) and not mean:
         return f"{about} none of the readings keeps a planted fact."
     has_most = f"has the highest R-Lsum, {mean:.1f}"
@@ -388,7 +386,7 @@ def draw_picture(block: LeaderboardBlock) -> bytes:
         plot = figure.subplots()
         for place, row in enumerate(rows):
             colour = COLOURS[0] if row.representative.key.model == "prompt" else GREY
-            mean, low, high = row.numbers["rougeLsum"]
+            mean, low, high = row.means["rougeLsum"]
             plot.plot([low, high], [place, place], color=colour, linewidth=2.4, alpha=0.6)
             plot.plot([mean], [place], "o", color=colour, markersize=7)
             plot.annotate(

@@ -105,7 +105,7 @@ class Rows:
 
     def score(self, start: str, dataset: str = QMSUM) -> str:
         """Return the R-Lsum of a row."""
-        return f"{self.row(start, dataset).numbers['rougeLsum'].mean:.1f}"
+        return f"{self.row(start, dataset).means['rougeLsum'].mean:.1f}"
 
     def gain(self, start: str) -> str:
         """Return what the outputs of a row gain by their sources in R-2, as share of what Random gains."""
@@ -173,7 +173,7 @@ def draw_picture(rows: Rows) -> bytes:
         for plot, measure in zip(plots, ("rouge2", "rougeLsum"), strict=True):
             for row, words, _ in systems:
                 colour, marker = KINDS[kind_of(row)]
-                mean, low, high = row.numbers[measure]
+                mean, low, high = row.means[measure]
                 face = colour if row.ranked else "white"
                 plot.plot(
                     [words, words], [low, high], color=colour, linewidth=1.6, alpha=0.6, zorder=2

@@ -36,8 +36,8 @@ class MatrixColumn:
     @cached_property
     def rows(self) -> dict[str, ResultRow]:
         """Label → its row, best first, without oracles; of rows of one variant, the others have that of their table."""
-        rows = [row for row in self.block.rows if self.number in row.numbers]
-        rows.sort(key=lambda row: -row.numbers[self.number].mean)
+        rows = [row for row in self.block.rows if self.number in row.means]
+        rows.sort(key=lambda row: -row.means[self.number].mean)
         labelled: dict[str, ResultRow] = {}
         for row in rows:
             if not row.representative.oracle:
@@ -51,7 +51,7 @@ class MatrixColumn:
         means = {}
         for label, row in self.rows.items():
             if row.ranked:
-                means[label] = -row.numbers[self.number].mean
+                means[label] = -row.means[self.number].mean
         ranks = scipy.stats.rankdata(list(means.values()))
         return dict(zip(means, ranks.tolist(), strict=True))
 
@@ -130,7 +130,7 @@ def build_matrices(
         names: set[str] = set()
         for tables in blocks.values():
             for block in tables:
-                names = names.union(*(row.numbers for row in block.rows))
+                names = names.union(*(row.means for row in block.rows))
         likely = how_to_compute(str(number)) or did_you_mean(str(number), sorted(names))
         raise UsageError(
             f"no finished run has a number '{number}'{likely}; --columns help lists all"

@@ -72,7 +72,7 @@ class ResultRow:
     Attributes:
         runs: ordered by seed; at least one.
         repeated: earlier runs with the same seeds, and runs with the outputs of another seed; they are ignored.
-        numbers: type of ROUGE, or measure → its mean over `runs`. The interval is that of the only run; of several, it
+        means: type of ROUGE, or measure → its mean over `runs`. The interval is that of the only run; of several, it
             covers examples and seeds, and is NaN if the scores of a run are missing.
         name: what it is called in its table.
         learned: whether its system learned to summarize.
@@ -82,7 +82,7 @@ class ResultRow:
 
     runs: tuple[RunRecord, ...]
     repeated: tuple[RunRecord, ...] = ()
-    numbers: Mapping[str, Estimate] = field(default_factory=dict)
+    means: Mapping[str, Estimate] = field(default_factory=dict)
     name: RunName = _UNNAMED
     learned: Learned = _NOT_JUDGED
     equal_seeds: tuple[int | None, ...] = ()
@@ -159,7 +159,7 @@ def group_rows_by_seed(
 
 
 def _rank_row(row: ResultRow) -> tuple[object, ...]:
-    return ranking_key(row.representative, row.numbers.get(row.representative.evaluation.ranked_by))
+    return ranking_key(row.representative, row.means.get(row.representative.evaluation.ranked_by))
 
 
 def latest_per_seed(records: Sequence[RunRecord]) -> ResultRow:
@@ -209,18 +209,18 @@ def average_seeds(group: ResultRow, scores: ScoresOfRuns) -> ResultRow:
     names = [*ROUGE_HEADINGS, *group.representative.evaluation.measures]
     means: dict[str, Estimate] = {}
     for name in names:
-        numbers = [number for run in group.runs if (number := measured_mean(run, name))]
-        if len(numbers) == len(group.runs):
-            means[name] = _average_number(group, name, numbers, scores)
-    return replace(group, numbers=means)
+        run_means = [mean for run in group.runs if (mean := measured_mean(run, name))]
+        if len(run_means) == len(group.runs):
+            means[name] = _average_means(group, name, run_means, scores)
+    return replace(group, means=means)
 
 
-def _average_number(
-    group: ResultRow, name: str, numbers: Sequence[Estimate], scores: ScoresOfRuns
+def _average_means(
+    group: ResultRow, name: str, run_means: Sequence[Estimate], scores: ScoresOfRuns
 ) -> Estimate:
-    if len(numbers) == 1:
-        return numbers[0]
-    mean = sum(number.mean for number in numbers) / len(numbers)
+    if len(run_means) == 1:
+        return run_means[0]
+    mean = sum(estimate.mean for estimate in run_means) / len(run_means)
     aligned = aligned_scores(group.runs, name, scores)
     if aligned is None:
         return Estimate(mean, *NO_INTERVAL)

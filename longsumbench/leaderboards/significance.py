@@ -188,8 +188,8 @@ def best_rows(
     best: dict[str, seed_groups.ResultRow] = {}
     for name in names:
         for row in ranked:
-            measured = row.numbers.get(name)
-            if measured and (name not in best or measured.mean > best[name].numbers[name].mean):
+            measured = row.means.get(name)
+            if measured and (name not in best or measured.mean > best[name].means[name].mean):
                 best[name] = row
     return best
 
@@ -212,7 +212,7 @@ def compare_to_best(
     for name, best in best_rows(ranked, names).items():
         pairs = {}
         for row in ranked:
-            if name not in row.numbers or row.numbers[name].mean == best.numbers[name].mean:
+            if name not in row.means or row.means[name].mean == best.means[name].mean:
                 continue
             if pair := seed_groups.compare_groups(row, best, name, scores):
                 pairs[row.key, name] = pair
@@ -287,7 +287,7 @@ class LeaderboardBlock:
     @cached_property
     def ranked(self) -> tuple[seed_groups.ResultRow, ...]:
         """The rows that have a place, best first."""
-        return tuple(row for row in self.rows if row.ranked and self.ranked_by in row.numbers)
+        return tuple(row for row in self.rows if row.ranked and self.ranked_by in row.means)
 
     def compare_with_best(self, row: seed_groups.ResultRow) -> CorrectedDifference:
         """Return the difference of a row from the best one; its bounds are NaN without a test."""
@@ -298,7 +298,7 @@ class LeaderboardBlock:
             outcome = Outcome.NOT_LEARNED if is_gated else Outcome.NOT_COMPARABLE
             return CorrectedDifference(math.nan, math.nan, math.nan, outcome)
         best = self.ranked[0]
-        mean = row.numbers[self.ranked_by].mean - best.numbers[self.ranked_by].mean
+        mean = row.means[self.ranked_by].mean - best.means[self.ranked_by].mean
         outcome = Outcome.NOT_COMPARABLE
         if mean == 0:  # needs no test
             is_single = row.one_seed or best.one_seed
@@ -383,9 +383,7 @@ def build_block(
     learning = gate_rows(rows, scores)
     name = rows[0].representative.evaluation.ranked_by
     means = [
-        row.numbers[name].mean
-        for row in rows
-        if name in row.numbers and not row.representative.oracle
+        row.means[name].mean for row in rows if name in row.means and not row.representative.oracle
     ]
     has_place = any(means) or not means
     rows = tuple(replace(row, learned=learning[row.key], has_place=has_place) for row in rows)

@@ -90,7 +90,7 @@ def show_block(comparable: LeaderboardBlock, table: Sequence[LeaderboardBlock]) 
     kind_of = dict.fromkeys(numbers_shown([row.representative for row in rows]), "scores")
     others: list[str] = []
     for row in rows:
-        for name in row.numbers:
+        for name in row.means:
             is_by_place = any(word in name for word in BY_PLACE)
             if not is_by_place and name not in (*kind_of, *others):
                 others.append(name)
@@ -194,7 +194,7 @@ def _plot_scatter(
         of_runs = [cost(run) or 0 for run in row.group.runs]
         if min(of_runs) > 0:
             costs[place] = sum(of_runs) / len(of_runs)
-            scores[place] = row.group.numbers[shown.ranked_by].mean
+            scores[place] = row.group.means[shown.ranked_by].mean
     if len(costs) < max(_FEWEST_ROWS, len(ranked) / 2):
         return None
     left, right = min(costs.values()), max(costs.values())

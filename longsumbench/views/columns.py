@@ -85,7 +85,7 @@ def _measure_column(name: str, part: str) -> Column:
         group = "facts stated wrong" if name.endswith("_wrong") else "facts stated right"
 
     def cell(row: ResultRow) -> str:
-        return f"{row.numbers[name]:.1f}" if name in row.numbers else ""
+        return f"{row.means[name]:.1f}" if name in row.means else ""
 
     def csv(run: RunRecord) -> dict[str, float | None]:
         return with_bounds(name, measured_mean(run, name))

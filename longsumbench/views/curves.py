@@ -137,7 +137,7 @@ def _check_kind(kind: str, sweep: SweepCurves) -> None:
     """Raise UsageError if no curve has a number at two points."""
     drawable: set[str] = set()
     for curve in sweep.groups[0].curves:
-        names = [name for point in curve.points.values() for name in point.numbers]
+        names = [name for point in curve.points.values() for name in point.means]
         drawable |= {name for name in names if names.count(name) > 1}
     if kind not in drawable:
         if advice := how_to_compute(kind):
@@ -155,11 +155,11 @@ def _split_lines(sweep: SweepCurves, kind: str) -> dict[str, _Points]:
             for key, value in zip(sweep.keys, place, strict=True):
                 if key != sweep.keys[sweep.axis] and value != NO_SETTING:
                     label += f" {_short_name(key)}={checkpoint_name(value)}"
-            if kind in group.numbers:
+            if kind in group.means:
                 lines.setdefault(label, []).append((place[sweep.axis], group))
 
     def rank(label: str) -> tuple[int, float, str]:
-        best = max(group.numbers[kind].mean for _, group in lines[label])
+        best = max(group.means[kind].mean for _, group in lines[label])
         return -len(lines[label]), -best, label
 
     return {label: lines[label] for label in sorted(lines, key=rank)}
@@ -167,20 +167,20 @@ def _split_lines(sweep: SweepCurves, kind: str) -> dict[str, _Points]:
 
 def _series(label: str, points: _Points, kind: str, positions: Mapping[str, float]) -> Series:
     """Return a line; it is grey if none of its points is ranked."""
-    numbers, across, hollow = {}, None, set()
+    means, across, hollow = {}, None, set()
     for value, group in points:
         # A system without this setting is a line across the plot
         if value == NO_SETTING:
-            across = group.numbers[kind]
+            across = group.means[kind]
             continue
-        numbers[positions[value]] = group.numbers[kind]
+        means[positions[value]] = group.means[kind]
         if not group.learned.comparable:
             hollow.add(positions[value])
     words = _list_unlearned_words(points)
     if len(words) == len(points):
         label = f"{label} ({', '.join(dict.fromkeys(words))})"
     is_grey = not any(group.ranked for _, group in points)
-    return Series(label, points[0][1].representative.key.model, numbers, across, hollow, is_grey)
+    return Series(label, points[0][1].representative.key.model, means, across, hollow, is_grey)
 
 
 def _list_unlearned_words(points: _Points) -> list[str]:
@@ -205,16 +205,16 @@ def _reference_series(group: Group, kind: str) -> list[Series]:
     models: dict[tuple[str, bool], list[tuple[Estimate, str]]] = {}
     for curve in group.references:
         for point in curve.points.values():
-            if kind in point.numbers:
-                numbers = models.setdefault(
+            if kind in point.means:
+                references = models.setdefault(
                     (curve.representative.key.model, curve.representative.oracle), []
                 )
-                numbers.append((point.numbers[kind], curve.label))
+                references.append((point.means[kind], curve.label))
     series = []
-    for (model, is_oracle), numbers in models.items():
-        best, label = max(numbers, key=lambda number: number[0].mean)
-        if len(numbers) > 1:
-            label = f"{model} (best of {len(numbers)})"
+    for (model, is_oracle), references in models.items():
+        best, label = max(references, key=lambda reference: reference[0].mean)
+        if len(references) > 1:
+            label = f"{model} (best of {len(references)})"
         saw = " (saw the references)" if is_oracle else ""
         series.append(Series(f"{label} {best.mean:.1f}{saw}", model, across=best, grey=is_oracle))
     return series
@@ -235,9 +235,9 @@ def _notes(sweep: SweepCurves, kind: str, lines: Mapping[str, _Points]) -> list[
     """Return the notes: what bands are, and what the picture leaves out."""
     group, *other_groups = sweep.groups
     rows = group.rows()
-    measured = [row for row in rows if kind in row.numbers]
+    measured = [row for row in rows if kind in row.means]
     over = describe_intervals([len(row.runs) > 1 for row in measured])
-    if any(isnan(row.numbers[kind].low) for row in measured):
+    if any(isnan(row.means[kind].low) for row in measured):
         over += ", where scores.csv exists"
     one_seed = dict.fromkeys(row.representative.key.model for row in measured if row.one_seed)
     words = set[str]()
@@ -297,7 +297,7 @@ def _point_row(sweep: SweepCurves, curve: Curve, place: tuple[str, ...]) -> dict
     }
     row["seeds"] = " ".join(str(run.key.seed) for run in runs if run.key.seed is not None)
     for kind in sweep.kinds():
-        row |= with_bounds(kind, point.numbers.get(kind))
+        row |= with_bounds(kind, point.means.get(kind))
     row["train_seconds"] = _known_mean(run.fit.seconds for run in runs if run.trained)
     row["tokens_per_second"] = _known_mean(run.costs.decode_tokens_per_second for run in runs)
     row["source_seen"] = _known_mean(source_seen(run) for run in runs)

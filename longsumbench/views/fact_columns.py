@@ -156,7 +156,7 @@ def fact_halves(row: ResultRow) -> tuple[float, float] | None:
     halves = []
     for tenths in (range(5), range(5, 10)):
         names = [f"{SURVIVAL}_position_{tenth}" for tenth in tenths]
-        values = [row.numbers[name].mean for name in names if name in row.numbers]
+        values = [row.means[name].mean for name in names if name in row.means]
         if not values:
             return None
         halves.append(sum(values) / len(values))

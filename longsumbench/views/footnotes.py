@@ -73,15 +73,15 @@ def describe_untrained(rows: Iterable[ResultRow]) -> str:
 
 
 def _describe_numbers(rows: Sequence[ResultRow], columns: Set[str], part: str) -> str:
-    numbers = []
+    means = []
     for row in rows:
-        numbers += [number for name, number in row.numbers.items() if name in columns]
-    if not numbers:
+        means += [mean for name, mean in row.means.items() if name in columns]
+    if not means:
         return ""
     unit = f"ROUGE {ROUGE_PARTS[part]}, 0–100; " if columns & ROUGE_HEADINGS.keys() else ""
     seeds = " and seeds" if any(len(row.runs) > 1 for row in rows) else ""
     where = ""
-    if any(math.isnan(number.low) for number in numbers):
+    if any(math.isnan(mean.low) for mean in means):
         where = "; –: unknown, for a single example or without scores.csv"
     over = "examples"
     # Questions about one text are no independent cases

@@ -158,7 +158,7 @@ def row_cells(comparable: LeaderboardBlock, columns: Sequence[Column]) -> list[l
         names = numbers_shown([row.representative for row in comparable.rows])
         for name, row in best_rows(ranked, names).items():
             if not row.one_seed:
-                best[name] = row.numbers[name].mean
+                best[name] = row.means[name].mean
     lines = []
     place = 0
     for row in comparable.rows:
@@ -168,7 +168,7 @@ def row_cells(comparable: LeaderboardBlock, columns: Sequence[Column]) -> list[l
             continue
         place += 1
         for number, column in enumerate(columns):
-            measured = row.numbers.get(column.name)
+            measured = row.means.get(column.name)
             if measured and measured.mean == best.get(column.name):
                 cells[number] = Stressed(cells[number])
             elif (row.key, column.name) in tied:
@@ -363,7 +363,7 @@ def leaderboard_figure(dataset: str, results_dir: str | Path = "results") -> "Fi
     number = table[0].rows[0].representative.evaluation.ranked_by
     rows = []
     for row in table[0].rows:
-        rows.append(IntervalRow(row.label, row.numbers[number], row.representative.key.model))
+        rows.append(IntervalRow(row.label, row.means[number], row.representative.key.model))
     title = f"{dataset}, {describe_block(table[0], table)}"
     axis = f"{find_heading(number)}, with 95 % intervals"
     figure = IntervalFigure(title, [IntervalPanel("", rows)], axis)

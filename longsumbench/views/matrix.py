@@ -79,7 +79,7 @@ def _matrix_cell(column: MatrixColumn, system: str) -> str:
     row = column.rows.get(system)
     if row is None:
         return ""
-    text = f"{row.numbers[column.number]:.1f}"
+    text = f"{row.means[column.number]:.1f}"
     if system not in column.ranks:
         return f"({text})"
     is_best = column.ranks[system] == min(column.ranks.values()) and len(column.ranks) > 1
@@ -135,7 +135,7 @@ def _csv_rows(matrix: Matrix) -> list[dict[str, Any]]:
         row["datasets"] = matrix.count(system)
         for column in matrix.columns:
             entry = column.rows.get(system)
-            number = None if entry is None else entry.numbers[column.number]
+            number = None if entry is None else entry.means[column.number]
             row |= with_bounds(f"{column.dataset}_{column.number}", number)
             row[f"{column.dataset}_rank"] = column.ranks.get(system)
         rows.append(row)

@@ -86,7 +86,7 @@ def recall_lines(
 ) -> list[ResultRow]:
     """Return the comparable rows that have a line, in their order: no oracles, and no systems without any point."""
     measures = set().union(*(panel.places for panel in panels))
-    return [row for row in rows if not row.representative.oracle and measures & row.numbers.keys()]
+    return [row for row in rows if not row.representative.oracle and measures & row.means.keys()]
 
 
 def choose_lines(lines: Sequence[ResultRow]) -> list[ResultRow]:
@@ -111,7 +111,7 @@ def survival_figure(title: str, lines: Sequence[ResultRow]) -> SeriesFigure:
     first = lines[0]
     levels = {}
     for level, bound in (("random sentences", "random"), ("ceiling", "ceiling")):
-        levels[level] = first.numbers[f"{SURVIVAL}_{bound}"].mean
+        levels[level] = first.means[f"{SURVIVAL}_{bound}"].mean
     panels = [replace(panel, guesses=levels) for panel in SURVIVAL_PANELS]
     note = "Whiskers are intervals, too. Levels: random sentences, and the shortest planted ones (ceiling), with as many "
     note += f"words as {first.label} writes."
@@ -130,7 +130,7 @@ def recall_figure(
     Panels without any points are left out. `measured` is the label of the vertical axis.
     """
     drawn = choose_lines(lines)
-    measures = set().union(*(row.numbers for row in drawn))
+    measures = set().union(*(row.means for row in drawn))
     plots = [_panel(panel, drawn) for panel in panels if measures & panel.places.keys()]
     over = describe_intervals([len(row.runs) > 1 for row in drawn])
     # The note explains the marks that the picture has, and no others
@@ -160,7 +160,7 @@ def recall_figure(
 def _panel(panel: RecallPanel, lines: Sequence[ResultRow]) -> Panel:
     levels = dict(panel.guesses)
     for line in lines:
-        if chance := line.numbers.get(CHANCE):
+        if chance := line.means.get(CHANCE):
             levels[f"chance {chance.mean:.1f}"] = chance.mean
     series = [_series(panel, line, order) for order, line in enumerate(lines)]
     last = max(max(line.points, default=0.0) for line in series)
@@ -169,12 +169,10 @@ def _panel(panel: RecallPanel, lines: Sequence[ResultRow]) -> Panel:
 
 
 def _series(panel: RecallPanel, line: ResultRow, order: int) -> Series:
-    numbers, learned = line.numbers, line.learned
+    means, learned = line.means, line.learned
     # Points without lines are next to those of other systems
     shift = 0.0 if panel.joined else _POINTS_APART * order
-    points = {
-        place + shift: numbers[name] for name, place in panel.places.items() if name in numbers
-    }
+    points = {place + shift: means[name] for name, place in panel.places.items() if name in means}
     label = line.label if learned.comparable else f"{line.label} ({learned.word})"
     width = sum(point.high - point.low for point in points.values())
     return Series(

@@ -207,7 +207,7 @@ def _sum_work(runs: Sequence[RunRecord]) -> str:
 def describe_best(block: LeaderboardBlock, index: int = 0) -> str:
     """Return a line on a dataset: a row, its score and its place."""
     row, score = block.rows[index], block.ranked_by
-    mean = f"{row.numbers[score]:.1f}" if score in row.numbers else ""
+    mean = f"{row.means[score]:.1f}" if score in row.means else ""
     place = describe_place(block, row)
     return f"{row.representative.key.dataset}: {row.label}, {find_heading(score)} {mean}, {place}."
 

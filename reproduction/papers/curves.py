@@ -44,8 +44,8 @@ def curves_page(job: Job) -> Page:
     numbers = []
     for (label, dataset), group in means.groups.items():
         for measure in measures:
-            if measure in group.numbers:
-                number = group.numbers[measure]
+            if measure in group.means:
+                number = group.means[measure]
                 numbers.append(means.table_number(OURS, label, dataset, measure, number))
     pictures = {}
     if means.groups:
@@ -151,8 +151,8 @@ def _panel(heading: str, lines: Mapping[str, Sequence[_Point]], measure: str) ->
         levels["chance" if measure == PLANTED else "floor"] = sum(known) / len(known)
     series = []
     for label, points in lines.items():
-        measured = {places[x]: group for x, group in points if measure in group.numbers}
-        estimates = {place: group.numbers[measure] for place, group in measured.items()}
+        measured = {places[x]: group for x, group in points if measure in group.means}
+        estimates = {place: group.means[measure] for place, group in measured.items()}
         hollow = {place for place, group in measured.items() if not group.learned.comparable}
         series.append(
             Series(label, points[0].group.representative.key.model, estimates, hollow=hollow)
@@ -163,7 +163,7 @@ def _panel(heading: str, lines: Mapping[str, Sequence[_Point]], measure: str) ->
 def _floor(group: ResultRow, measure: str) -> float | None:
     """Return what a system's outputs score without their sources, 0–100; None if unknown."""
     if measure == PLANTED:
-        return group.numbers[_CHANCE].mean if _CHANCE in group.numbers else None
+        return group.means[_CHANCE].mean if _CHANCE in group.means else None
     floors = [
         run.evaluation.floor[measure] for run in group.runs if measure in run.evaluation.floor
     ]

@@ -219,7 +219,7 @@ class RowMeans(NamedTuple):
     def number(self, row: str, dataset: str, measure: str) -> Estimate | None:
         """Return the mean of a measure over examples and seeds; None if the row has no run, or did not measure it."""
         group = self.groups.get((row, dataset))
-        return group.numbers.get(measure) if group else None
+        return group.means.get(measure) if group else None
 
     def table_number(
         self, kind: str, row: str, dataset: str, measure: str, number: Estimate
@@ -255,7 +255,7 @@ class RowMeans(NamedTuple):
     @property
     def facts(self) -> bool:
         """True if any run measured planted facts."""
-        return any(PLANTED in group.numbers for group in self.groups.values())
+        return any(PLANTED in group.means for group in self.groups.values())
 
 
 def read_row_means(job: Job) -> RowMeans:
@@ -428,9 +428,9 @@ def require_seeds(claim: Claim) -> Claim:
 
 def _compare_facts(first: ResultRow, second: ResultRow, measure: str) -> float | None:
     """Return the difference in planted facts; None if not both measured them, or if they are the measure."""
-    if measure == PLANTED or not (PLANTED in first.numbers and PLANTED in second.numbers):
+    if measure == PLANTED or not (PLANTED in first.means and PLANTED in second.means):
         return None
-    return first.numbers[PLANTED].mean - second.numbers[PLANTED].mean
+    return first.means[PLANTED].mean - second.means[PLANTED].mean
 
 
 def describe_missing(job: Job, label: str, dataset: str) -> str:

@@ -203,13 +203,13 @@ def test_what_is_kept_in_each_half_of_a_text() -> None:
     kept = {f"fact_survival_position_{tenth}": 0.0 for tenth in range(5)}
     kept |= {f"fact_survival_position_{tenth}": 90.0 for tenth in range(5, 10)}
     kept["fact_survival_position_0"] = 20.0
-    numbers = {name: SimpleNamespace(mean=value) for name, value in kept.items()}
-    row: Any = SimpleNamespace(label="ends", numbers=numbers)
+    means = {name: SimpleNamespace(mean=value) for name, value in kept.items()}
+    row: Any = SimpleNamespace(label="ends", means=means)
     said = "ends keeps 4 % of the facts in the first half of a text, 90 % of those in the second."
     assert describe_places(row) == said
     (column,) = [column for column in ROW_COLUMNS if column.name == "halves"]
     assert column.cell(row) == "4 / 90"
-    row.numbers.clear()
+    row.means.clear()
     assert (describe_places(row), column.cell(row)) == ("", "")
 
 
