@@ -33,7 +33,7 @@ from longsumbench.metrics.aggregate import BOOTSTRAP_SEED, MEAN_RESAMPLES, Estim
 from longsumbench.metrics.rank_statistics import percentile_interval, spearman
 from longsumbench.metrics.statistics import resampled_means
 from longsumbench.runs.results import Results
-from longsumbench.views.columns import collect_columns
+from longsumbench.views.column_list import collect_columns
 from longsumbench.views.leaderboard import row_cells
 
 NAME = "infinitebench_sum"

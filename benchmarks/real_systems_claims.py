@@ -30,7 +30,7 @@ from longsumbench.leaderboards.significance import Outcome, correct_differences
 from longsumbench.leaderboards.table import read_table
 from longsumbench.metrics.output_facts import OutputFacts
 from longsumbench.runs.results import Results
-from longsumbench.views.columns import collect_columns
+from longsumbench.views.column_list import collect_columns
 from longsumbench.views.figures import (
     COLOURS,
     GREY,

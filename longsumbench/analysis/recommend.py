@@ -40,7 +40,7 @@ from longsumbench.runs.record import RunRecord, source_seen
 from longsumbench.runs.results import Results
 from longsumbench.sweeps.run import plan_launch
 from longsumbench.sweeps.sweep import Launch
-from longsumbench.views.fact_columns import fact_halves
+from longsumbench.views.columns import fact_halves
 from longsumbench.views.footnotes import describe_untrained
 from longsumbench.views.leaderboard import update_table
 from longsumbench.views.outcomes import describe_leader, describe_needed, describe_unlearned

@@ -97,7 +97,7 @@ def _execute(options: Namespace) -> None:
     from longsumbench.leaderboards.comparability import ROUGE_PARTS
     from longsumbench.leaderboards.published import find_published
     from longsumbench.leaderboards.table import find_datasets, read_table
-    from longsumbench.views.columns import choose_columns, collect_columns, list_columns
+    from longsumbench.views.column_list import choose_columns, collect_columns, list_columns
     from longsumbench.views.leaderboard import TableView, update_table
 
     parts = {name.lower(): part for part, name in ROUGE_PARTS.items()}

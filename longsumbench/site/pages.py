@@ -28,7 +28,7 @@ from longsumbench.sweeps.state import (
     describe_progress,
     describe_sweep,
 )
-from longsumbench.views.fact_columns import remarks
+from longsumbench.views.columns import remarks
 from longsumbench.views.html import render_page
 from longsumbench.views.leaderboard import leaderboard_block
 from longsumbench.views.ledger import cut_shares

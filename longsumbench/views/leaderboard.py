@@ -27,8 +27,8 @@ from longsumbench.runs.record import SHORT_ID
 from longsumbench.runs.results import Results
 from longsumbench.runs.run_names import describe_shared
 from longsumbench.views import tables
-from longsumbench.views.columns import collect_columns, csv_rows
-from longsumbench.views.fact_columns import Column, has_system_facts
+from longsumbench.views.column_list import collect_columns, csv_rows
+from longsumbench.views.columns import Column, has_system_facts
 from longsumbench.views.figures import draw_figure
 from longsumbench.views.footnotes import collect_runs, describe_untrained, footnotes
 from longsumbench.views.intervals import IntervalFigure, IntervalPanel, IntervalRow

@@ -16,7 +16,7 @@ from longsumbench.leaderboards.table import Table
 from longsumbench.runs.record import SHORT_ID, RunRecord
 from longsumbench.runs.results import Results
 from longsumbench.runs.run_names import describe_run
-from longsumbench.views.columns import collect_columns
+from longsumbench.views.column_list import collect_columns
 from longsumbench.views.footnotes import collect_runs, describe_equal, warnings_on_outputs
 from longsumbench.views.leaderboard import (
     TableView,

@@ -40,7 +40,7 @@ from longsumbench.runs.plan import plan, plan_dataset
 from longsumbench.runs.record import RunRecord, StepSeconds
 from longsumbench.runs.results import Results
 from longsumbench.sweeps.sweep import Launch
-from longsumbench.views.fact_columns import ROW_COLUMNS
+from longsumbench.views.columns import ROW_COLUMNS
 from longsumbench.views.run_summary_screen import MOST_LINES
 
 BASE = np.random.default_rng(1).beta(4, 8, 80)  # how well the examples go, whoever summarizes

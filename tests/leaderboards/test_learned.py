@@ -24,7 +24,7 @@ from longsumbench.leaderboards.significance import LeaderboardBlock, build_block
 from longsumbench.metrics.aggregate import MeasureMean
 from longsumbench.metrics.output_facts import OutputFacts
 from longsumbench.runs.record import ImportedOutputs, RunRecord
-from longsumbench.views.columns import choose_columns, collect_columns
+from longsumbench.views.column_list import choose_columns, collect_columns
 from longsumbench.views.leaderboard import row_cells
 from longsumbench.views.tables import Stressed, Tied
 

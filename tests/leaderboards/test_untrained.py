@@ -11,7 +11,7 @@ from longsumbench.leaderboards.significance import build_blocks
 from longsumbench.leaderboards.table import Table
 from longsumbench.metrics.output_facts import OutputFacts
 from longsumbench.runs.record import RunRecord
-from longsumbench.views.columns import collect_columns
+from longsumbench.views.column_list import collect_columns
 from longsumbench.views.leaderboard import TableView
 
 OUTPUTS = OutputFacts(20, 20, 20, 0, words=120.0, reference_words=96.0)

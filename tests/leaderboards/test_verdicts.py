@@ -22,7 +22,7 @@ from longsumbench.metrics.aggregate import ScoreTable, aggregate
 from longsumbench.metrics.statistics import MeanOverSeeds
 from longsumbench.rouge.scorer import ROUGE_TYPES
 from longsumbench.runs.record import RunRecord
-from longsumbench.views.columns import choose_columns, collect_columns
+from longsumbench.views.column_list import choose_columns, collect_columns
 from longsumbench.views.footnotes import footnotes
 from longsumbench.views.leaderboard import row_cells
 from longsumbench.views.matrix import matrix_block
