@@ -102,7 +102,7 @@ class LearnedRanker(NetworkRanker):
         train: Split | None,
         validation: Split | None,
         settings: RankerSettings,
-        stages: ArtifactCache,
+        cache: ArtifactCache,
     ) -> Self:
         """Return a ranker fitted to a training split, from the stage "ranker", which is built if needed.
 

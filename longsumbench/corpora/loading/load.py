@@ -1,6 +1,6 @@
 """Reads a dataset once into the normal form and stores it as a stage.
 
-    load_texts(settings, stages) → Texts: name, fingerprint, splits, facts
+    load_texts(settings, cache) → Texts: name, fingerprint, splits, facts
 
 A row that cannot be used is an error that names its file and line. With `dataset.strict=false` it is left out and
 counted by reason. Examples that occur in two splits are counted; each load warns about them. With `dataset.strict=true`
@@ -114,7 +114,7 @@ class Texts:
             raise MissingSplit(f"{error}{self.split_advice}") from error
 
 
-def load_texts(settings: DatasetSettings, stages: ArtifactCache) -> Texts:
+def load_texts(settings: DatasetSettings, cache: ArtifactCache) -> Texts:
     """Return a dataset, and read it first if no stage has it.
 
     Raises:
@@ -124,7 +124,7 @@ def load_texts(settings: DatasetSettings, stages: ArtifactCache) -> Texts:
         EnvironmentProblem: the dataset is on the hub and the hub cannot be reached.
     """
     corpus: Corpus = registry.corpora.load(str(settings.reader))
-    source = _choose_source(corpus, settings, stages)
+    source = _choose_source(corpus, settings, cache)
     if settings.plant is not None:
         source = planted_source(source, settings.plant, settings.plant_at)
     inputs = {
@@ -138,7 +138,7 @@ def load_texts(settings: DatasetSettings, stages: ArtifactCache) -> Texts:
     }
     if settings.columns is not None:
         inputs["columns"] = settings.columns
-    folder = stages.get("corpus", inputs, partial(_build, corpus, settings, source))
+    folder = cache.get("corpus", inputs, partial(_build, corpus, settings, source))
     _log.debug(f"dataset '{settings.name}': {folder}")
     with reading_artifact(folder):
         check_content(folder / "corpus.json")
@@ -151,7 +151,7 @@ def load_texts(settings: DatasetSettings, stages: ArtifactCache) -> Texts:
     return texts
 
 
-def _choose_source(corpus: Corpus, settings: DatasetSettings, stages: ArtifactCache) -> Source:
+def _choose_source(corpus: Corpus, settings: DatasetSettings, cache: ArtifactCache) -> Source:
     """Return the source that the settings name."""
     for name in sorted(names_deciding(DatasetSettings, "texts")):
         is_used = corpus.built_in is not None and name in corpus.built_in.settings
@@ -172,7 +172,7 @@ def _choose_source(corpus: Corpus, settings: DatasetSettings, stages: ArtifactCa
             from_file_row=from_file and partial(renamed, from_file),
         )
     if corpus.hub is not None and not corpus.hub.repository:
-        return hub_source(replace(corpus, hub=_hub_at(settings)), stages)
+        return hub_source(replace(corpus, hub=_hub_at(settings)), cache)
     if settings.path is not None and settings.filler is None:
         return _source_at(Path(settings.path).expanduser(), corpus, settings)
     if settings.split_by_hash and settings.filler is None:
@@ -183,7 +183,7 @@ def _choose_source(corpus: Corpus, settings: DatasetSettings, stages: ArtifactCa
         return Source(decided_by, facts, lambda full: _generated(generate(settings)))
     if corpus.hub is None:
         raise UsageError(f"dataset '{corpus.name}' needs dataset.path=FOLDER or FILE")
-    return hub_source(corpus, stages)
+    return hub_source(corpus, cache)
 
 
 def _list_fields(corpus: Corpus, settings: DatasetSettings) -> tuple[str, ...]:
