@@ -172,8 +172,8 @@ def table_of(name: str, block: LeaderboardBlock) -> Table:
             label = f"**{label}**"
         if not row.learned.comparable:
             label += f" ({row.learned.word})"
-        facts = row.representative.evaluation.outputs
-        words = f"{row.words:.0f} / {facts.reference_words:.0f}" if row.words and facts else ""
+        outputs = row.representative.evaluation.outputs
+        words = f"{row.words:.0f} / {outputs.reference_words:.0f}" if row.words and outputs else ""
         lines.append((label, *rouge_cells(row), words, *costs_of(row)))
     return Table(PAGE, (name, *HEADINGS), lines)
 

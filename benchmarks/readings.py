@@ -228,8 +228,8 @@ def table_of(name: str, block: LeaderboardBlock) -> Table:
         marked = row.key == best or row.key in block.best_set
         cells = [f"**{label}**" if marked else label]
         cells += survival_cells(row) if is_planted(row) else rouge_cells(row)
-        facts, seen = run.evaluation.outputs, source_seen(run)
-        cells.append(f"{facts.words:.0f} / {facts.reference_words:.0f}" if facts else "")
+        outputs, seen = run.evaluation.outputs, source_seen(run)
+        cells.append(f"{outputs.words:.0f} / {outputs.reference_words:.0f}" if outputs else "")
         cells.append("" if seen is None else f"{seen:.0f} %")
         cells += costs_of(row)
         lines.append(tuple(cells))

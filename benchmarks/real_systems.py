@@ -155,13 +155,13 @@ def make_runs(name: str) -> None:
             if "released" in variant
             else origin
         )
-        facts: dict[str, Any] = {
+        labels: dict[str, Any] = {
             "model": model,
             "variant": variant,
             "origin": source,
             "intersect": True,
         }
-        longsumbench.import_outputs(folder / f"{file}.jsonl", dataset=dataset, **facts, **settings)
+        longsumbench.import_outputs(folder / f"{file}.jsonl", dataset=dataset, **labels, **settings)
 
 
 def publish(

@@ -28,7 +28,7 @@ from probe_claims import (
 from longsumbench.leaderboards.seed_groups import ResultRow, compare_groups
 from longsumbench.leaderboards.significance import Outcome, correct_differences
 from longsumbench.leaderboards.table import read_table
-from longsumbench.metrics.output_facts import OutputFacts
+from longsumbench.metrics.output_stats import OutputStats
 from longsumbench.runs.results import Results
 from longsumbench.views.column_list import collect_columns
 from longsumbench.views.figures import (
@@ -115,11 +115,11 @@ class Rows:
         """Return the R-Lsum of the outputs of a row as answers to other questions."""
         return f"{self.row(start).learned.floor:.1f}"
 
-    def outputs(self, start: str) -> OutputFacts:
-        """Return facts about the outputs of a row."""
-        facts = self.row(start).representative.evaluation.outputs
-        assert facts is not None
-        return facts
+    def outputs(self, start: str) -> OutputStats:
+        """Return the stats of the outputs of a row."""
+        outputs = self.row(start).representative.evaluation.outputs
+        assert outputs is not None
+        return outputs
 
 
 def tables_of_qmsum(rows: Rows) -> list[Table]:
@@ -160,7 +160,7 @@ def draw_picture(rows: Rows) -> bytes:
         for row in rows.blocks[QMSUM].rows
         if not row.representative.oracle
     ]
-    systems = [(row, facts.words, facts.reference_words) for row, facts in lengths if facts]
+    systems = [(row, stats.words, stats.reference_words) for row, stats in lengths if stats]
     labelled_rows = {row.key for name in LABELLED for row in [rows.row(name)]}
 
     def draw(figure: "Figure") -> None:

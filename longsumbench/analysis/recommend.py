@@ -166,7 +166,7 @@ def choose_texts(words: Sequence[str], plant: bool = False) -> ChosenTexts:
         words = [*words, *limits]
     mean_words = sum(split.source_words) / len(split)
     found = f"Found {describe_work(len(split))} of {mean_words:,.0f} words on average"
-    skipped = sum(Counter(texts.facts["skipped"].get(split.name, {})).values())
+    skipped = sum(Counter(texts.metadata["skipped"].get(split.name, {})).values())
     if skipped:
         found += f"; {format_count(skipped, 'text')} left out, too short or unusable"
     if plant:

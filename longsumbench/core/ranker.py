@@ -88,7 +88,7 @@ class EncoderRanker(NetworkRanker):
         """Find the encoder, `settings.rank_checkpoint`."""
 
     @abstractmethod
-    def facts(self) -> dict[str, int]:
+    def metadata(self) -> dict[str, int]:
         """Return counts for the record of a run."""
 
 

@@ -290,8 +290,8 @@ class System(ABC):
         data alone, so a resumed run gets the same ones.
         """
 
-    def facts(self) -> dict[str, Any]:
-        """Return facts about the fitted system as JSON values, for the record and the tables; none by default.
+    def metadata(self) -> dict[str, Any]:
+        """Return what is known of the fitted system as JSON values, for the record and the tables; none by default.
 
         Tables know these: "checkpoint", "revision" (commit), "weights" ("safetensors", "bin" or "GGUF Q4_1"), "parameters",
         "context" (tokens it can read at most), "engine", "prompt", "prompt_hash", "released" (ISO date).

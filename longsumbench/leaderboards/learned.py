@@ -36,7 +36,7 @@ from longsumbench.leaderboards.seed_groups import (
 )
 from longsumbench.metrics.aggregate import PERCENT, read_groups
 from longsumbench.metrics.evaluate import score_column, shuffled_baseline_column
-from longsumbench.metrics.output_facts import collapse_reasons
+from longsumbench.metrics.output_stats import collapse_reasons
 from longsumbench.metrics.statistics import paired_effect
 from longsumbench.runs.record import RunRecord, is_untrained, source_seen
 

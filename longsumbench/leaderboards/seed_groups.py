@@ -113,7 +113,7 @@ class ResultRow:
     def words(self) -> float | None:
         """Mean length of the outputs; None if it is unknown."""
         outputs = [run.evaluation.outputs for run in self.runs if run.evaluation.outputs]
-        return sum(facts.words for facts in outputs) / len(outputs) if outputs else None
+        return sum(stats.words for stats in outputs) / len(outputs) if outputs else None
 
     @property
     def label(self) -> str:

@@ -1,6 +1,6 @@
 """Score predictions: a row for each example, then means and intervals of the columns.
 
-predictions, examples, metrics --evaluate--> Evaluation: rows, ROUGE, measures, the floor, facts about the outputs
+predictions, examples, metrics --evaluate--> Evaluation: rows, ROUGE, measures, the floor, stats of the outputs
 """
 
 from collections.abc import Collection, Iterable, Mapping, Sequence
@@ -25,7 +25,7 @@ from longsumbench.errors import DataError
 from longsumbench.files import digest
 from longsumbench.formatting import format_examples
 from longsumbench.metrics import aggregate as means
-from longsumbench.metrics.output_facts import OutputFacts, describe_outputs
+from longsumbench.metrics.output_stats import OutputStats, describe_outputs
 from longsumbench.metrics.rouge import Rouge
 from longsumbench.progress import track
 from longsumbench.rouge.scorer import ROUGE_TYPES
@@ -84,7 +84,7 @@ class Evaluation:
     ranked_by: str
     measured_by: Mapping[str, str]
     floor: Mapping[str, float]
-    outputs: OutputFacts | None
+    outputs: OutputStats | None
     empty_references: tuple[str, ...] = ()
     empty_predictions: int = 0
     checkpoints: tuple[CheckpointMeans, ...] = ()

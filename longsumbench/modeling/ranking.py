@@ -340,9 +340,9 @@ class Ranking:
         if self.network:
             self.network.device = device
 
-    def facts(self) -> dict[str, Any]:
+    def metadata(self) -> dict[str, Any]:
         """Return what a ranker with an encoder counted, for the record."""
-        return self.ranker.facts() if isinstance(self.ranker, core.EncoderRanker) else {}
+        return self.ranker.metadata() if isinstance(self.ranker, core.EncoderRanker) else {}
 
     def fitted_identity(self) -> dict[str, Any]:
         """Return the identity of a ranker with a network that is ready."""

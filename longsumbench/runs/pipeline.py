@@ -47,7 +47,7 @@ from longsumbench.runs.record import (
     RunRecord,
     StepSeconds,
     output_files,
-    recorded_facts,
+    recorded_metadata,
 )
 from longsumbench.runs.verdicts import write_verdicts
 
@@ -166,8 +166,8 @@ def _carry_out(
     with point.timed("score"):
         evaluation = scoring.score_run(config, texts, report, outputs, folder)
     point.timings["total"] = round(time.monotonic() - started, 3)
-    facts = system.facts()
-    copies = scoring.copies_sources(config, report, facts.get("checkpoint"))
+    system_metadata = system.metadata()
+    copies = scoring.copies_sources(config, report, system_metadata.get("checkpoint"))
     record = RunRecord(
         run_id=folder.name,
         key=key,
@@ -178,8 +178,8 @@ def _carry_out(
         fit=report,
         ledger=scoring.total_ledger(outputs[0], copies, config.decode),
         costs=RunCosts() if point.imported else _measure_costs(point, outputs[0], workdir),
-        texts=recorded_facts(texts.facts, RecordedTexts),
-        system=recorded_facts(facts, RecordedSystem),
+        texts=recorded_metadata(texts.metadata, RecordedTexts),
+        system=recorded_metadata(system_metadata, RecordedSystem),
         config=RecordedConfig.of(config),
         environment=started_in,
         command=point.command,

@@ -14,7 +14,7 @@ from longsumbench.leaderboards.seed_groups import NEVER_RANKED, NOT_SHOWN, Resul
 from longsumbench.runs.record import SHORT_ID, RecordedSystem, RunRecord, length_ratio, source_seen
 from longsumbench.runs.run_names import name_checkpoint
 
-_OUTPUT_FACTS = {  # column of the CSV → fact in the record
+_OUTPUT_STATS = {  # column of the CSV → name in the record
     "output_words": "words",
     "reference_words": "reference_words",
     "outputs_compared": "compared",
@@ -111,7 +111,7 @@ def _remarks_cell(row: ResultRow) -> str:
 
 
 def remarks(record: RunRecord) -> list[str]:
-    """Return facts about a run that its name does not have."""
+    """Return what is notable about a run and not in its name."""
     averaged = len(record.fit.averaged)
     candidates = {
         "imported": record.imported,
@@ -254,14 +254,14 @@ def _cut_output_share(run: RunRecord) -> float | None:
     return None if run.imported else percent(run.ledger.outputs_cut, run.num_outputs)
 
 
-def _training_fact(fact: str) -> Callable[[RunRecord], Any]:
-    return lambda run: vars(run.fit)[fact] if run.trained else None
+def _fit_value(name: str) -> Callable[[RunRecord], Any]:
+    return lambda run: vars(run.fit)[name] if run.trained else None
 
 
 def _training_values(run: RunRecord) -> dict[str, Any]:
     values = {"parameters": run.parameters}
-    for fact in ("steps", "examples", "source_tokens", "target_tokens", "seconds"):
-        values[f"train_{fact}"] = vars(run.fit)[fact]
+    for name in ("steps", "examples", "source_tokens", "target_tokens", "seconds"):
+        values[f"train_{name}"] = vars(run.fit)[name]
     # How imported outputs were trained is unknown
     return dict.fromkeys(values) if run.imported else values
 
@@ -295,30 +295,30 @@ COST_COLUMNS = (
     run_column(
         "parameters", "parameters", "weights of the model", lambda run: run.parameters or None
     ),
-    run_column("steps", "steps", "optimizer steps", _training_fact("steps")),
+    run_column("steps", "steps", "optimizer steps", _fit_value("steps")),
     run_column(
         "train_examples",
         "training\nexamples",
         "examples trained on, with repetitions",
-        _training_fact("examples"),
+        _fit_value("examples"),
     ),
     run_column(
         "source_tokens",
         "source\ntokens",
         "source tokens trained on",
-        _training_fact("source_tokens"),
+        _fit_value("source_tokens"),
     ),
     run_column(
         "target_tokens",
         "target\ntokens",
         "target tokens trained on",
-        _training_fact("target_tokens"),
+        _fit_value("target_tokens"),
     ),
     run_column(
         "seconds",
         "train\ntime",
         "time of training",
-        _training_fact("seconds"),
+        _fit_value("seconds"),
         format_duration,
     ),
     run_column(
@@ -356,15 +356,15 @@ def text_values(run: RunRecord) -> dict[str, Any]:
 
 
 def _output_values(run: RunRecord) -> dict[str, Any]:
-    facts = vars(run.evaluation.outputs) if run.evaluation.outputs else {}
-    return {name: facts.get(fact) for name, fact in _OUTPUT_FACTS.items()}
+    stats = vars(run.evaluation.outputs) if run.evaluation.outputs else {}
+    return {column: stats.get(name) for column, name in _OUTPUT_STATS.items()}
 
 
 def _output_share(part: str, whole: str) -> Callable[[RunRecord], float | None]:
 
     def share(run: RunRecord) -> float | None:
-        facts = run.evaluation.outputs
-        return percent(vars(facts)[part], vars(facts)[whole]) if facts else None
+        stats = run.evaluation.outputs
+        return percent(vars(stats)[part], vars(stats)[whole]) if stats else None
 
     return share
 
@@ -428,7 +428,7 @@ def _released(record: RunRecord) -> str:
     return ", ".join(text for text in dates if text)
 
 
-def has_system_facts(record: RunRecord) -> bool:
+def has_system_metadata(record: RunRecord) -> bool:
     """Return True if more is known of a run's system than its settings."""
     return record.imported is not None or record.system != RecordedSystem()
 
@@ -451,7 +451,7 @@ def _system_values(run: RunRecord) -> dict[str, Any]:
 
 
 SYSTEM_COLUMNS = (
-    csv_only(_system_values, has_system_facts),
+    csv_only(_system_values, has_system_metadata),
     run_column("trained", "trained", "here, or no: a checkpoint as it is", trained_here, align="l"),
     run_column(
         "checkpoint",

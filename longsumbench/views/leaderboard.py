@@ -28,7 +28,7 @@ from longsumbench.runs.results import Results
 from longsumbench.runs.run_names import describe_shared
 from longsumbench.views import tables
 from longsumbench.views.column_list import collect_columns, csv_rows
-from longsumbench.views.columns import Column, has_system_facts
+from longsumbench.views.columns import Column, has_system_metadata
 from longsumbench.views.figures import draw_figure
 from longsumbench.views.footnotes import collect_runs, describe_untrained, footnotes
 from longsumbench.views.intervals import IntervalFigure, IntervalPanel, IntervalRow
@@ -44,7 +44,7 @@ if TYPE_CHECKING:
 
 _WHO = ("system", "remarks")
 _COST = ("length", "source_seen", "source_copied", "seconds", "run", "verified")
-# Shown if facts about any system are known
+# Shown if more than its settings is known of any system
 _CHECKPOINT_COLUMNS = ("price", "parameters", "context", "released", "prompt", "length_ratio")
 # Left out after scores that do not rank
 _FIRST_LEFT_OUT = ("seconds", "source_copied", "source_seen", "seeds", "seed", "length")
@@ -129,10 +129,10 @@ def _choose_columns(
         columns = [all_columns[name] for name in names if name in all_columns]
         return columns, columns[:1:-1]
     numbers = list(numbers_shown([row.representative for row in rows]))
-    facts = _CHECKPOINT_COLUMNS if any(map(has_system_facts, runs)) else ()
+    checkpoint = _CHECKPOINT_COLUMNS if any(map(has_system_metadata, runs)) else ()
     survival = [name for name in _SURVIVAL_COLUMNS if name in all_columns]
     scores = (*numbers, *survival)
-    shown = dict.fromkeys((*_WHO, seeds_column(rows), *scores, *facts, *_COST))
+    shown = dict.fromkeys((*_WHO, seeds_column(rows), *scores, *checkpoint, *_COST))
     # The score that ranks is never left out
     unranked = [name for name in reversed(numbers) if name != runs[0].evaluation.ranked_by]
     optional = (*unranked, *reversed(survival), *_FIRST_LEFT_OUT, *_CHECKPOINT_COLUMNS)

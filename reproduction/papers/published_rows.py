@@ -253,7 +253,7 @@ class RowMeans(NamedTuple):
         return f"ROUGE {ROUGE_PARTS[part]}, 0–100. {interval}", LEARNED_NOTE
 
     @property
-    def facts(self) -> bool:
+    def has_planted_facts(self) -> bool:
         """True if any run measured planted facts."""
         return any(PLANTED in group.means for group in self.groups.values())
 
@@ -322,7 +322,7 @@ def count_runs(row: RowRuns) -> str:
 
 def measures_shown(job: Job, means: RowMeans) -> list[str]:
     """Return the paper table's measures; also planted facts, if the runs measured them."""
-    planted = (PLANTED,) if means.facts else ()
+    planted = (PLANTED,) if means.has_planted_facts else ()
     return list(dict.fromkeys([*job.paper_table.measures, *planted]))
 
 
@@ -382,8 +382,8 @@ def _compare_rows(job: Job, means: RowMeans, paper: PaperClaim) -> Claim:
         if comparison is None:
             name = describe_measures(measure)
             return claim.not_tested(f"the runs have no {name} of each example")
-        facts = _compare_facts(first, second, measure)
-        parts.append(Part(pair, dataset, measure, comparison, facts))
+        fact_difference = _compare_facts(first, second, measure)
+        parts.append(Part(pair, dataset, measure, comparison, fact_difference))
     claim = claim._replace(parts=parts)
     if paper.alike:
         claim = _set_margin(claim)

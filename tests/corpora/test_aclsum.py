@@ -106,8 +106,8 @@ def test_a_paper_and_its_abstract(tiny: None, cache: ArtifactCache) -> None:
         highlights=(*introduction, "Most are short."),
     )
     counts = {aclsum.NOT_PROSE: 4, aclsum.REPEATED: 1, aclsum.LOST: 1}
-    assert texts.facts["left_out"] == dict.fromkeys(texts.splits, counts)
-    assert texts.facts["aclsum"] == "1.0"
+    assert texts.metadata["left_out"] == dict.fromkeys(texts.splits, counts)
+    assert texts.metadata["aclsum"] == "1.0"
 
 
 def test_a_paper_and_its_aspects(tiny: None, cache: ArtifactCache) -> None:

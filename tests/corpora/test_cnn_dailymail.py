@@ -81,8 +81,8 @@ def test_the_lists_of_a_release_decide_splits_and_order(
     train, validation, test = (split.ids for split in texts.splits.values())
     assert (train, validation, test) == ([digest(2), digest(1)], [digest(3)], [digest(4)])
     assert texts.splits["test"][0] == from_story(STORY, digest(4), url(4))
-    assert texts.facts["files"][0] == "url_lists/all_train.txt"
-    assert str(release) not in json.dumps(dict(texts.facts))
+    assert texts.metadata["files"][0] == "url_lists/all_train.txt"
+    assert str(release) not in json.dumps(dict(texts.metadata))
 
 
 def test_a_bad_story_is_named(release: Path, cache: ArtifactCache) -> None:
@@ -104,7 +104,7 @@ def test_a_missing_story_is_named_with_its_list(release: Path, cache: ArtifactCa
     place = f"{release / 'url_lists' / 'all_train.txt'}:2"
     expected = f"{place}: the story is missing: no {digest(1)}.story for {url(1)}"
     assert problem(release, cache).startswith(expected)
-    assert read(release, cache, strict=False).facts["skipped"] == {
+    assert read(release, cache, strict=False).metadata["skipped"] == {
         "train": {"the story is missing": 1}
     }
 

@@ -161,9 +161,9 @@ def test_the_lists_of_a_release_decide_splits_and_order(
     train, validation, test = (split.ids for split in texts.splits.values())
     assert (train, validation, test) == (["R1", "GAO-1", "R2"], ["R3", "GAO-2"], ["R4", "GAO-3"])
     assert texts.splits["test"][0].documents[0].sections == CRS_SECTIONS
-    assert texts.facts["files"][:2] == ["split_ids/crs_train.ids", "split_ids/gao_train.ids"]
-    assert texts.facts["published"] == "2021-04"
-    assert str(release) not in json.dumps(dict(texts.facts))
+    assert texts.metadata["files"][:2] == ["split_ids/crs_train.ids", "split_ids/gao_train.ids"]
+    assert texts.metadata["published"] == "2021-04"
+    assert str(release) not in json.dumps(dict(texts.metadata))
     assert read(release.parent, cache).fingerprint == texts.fingerprint
     assert read(release, cache, limit=2).splits["train"].ids == ["R1", "GAO-1"]
 

@@ -51,7 +51,7 @@ def test_files_of_the_release_become_splits(tmp_path: Path, cache: ArtifactCache
     assert list(texts.splits) == ["train", "validation", "test"]
     assert texts.splits["validation"].ids == ["validation-0", "validation-1"]
     assert list(texts.splits["test"]) == [EXAMPLE]
-    assert texts.facts["files"][:2] == ["train.src.cleaned", "train.tgt"]
+    assert texts.metadata["files"][:2] == ["train.src.cleaned", "train.tgt"]
 
 
 def test_the_hub_and_the_release_are_the_same_texts(

@@ -35,4 +35,4 @@ def test_one_example_of_a_row_that_cannot_be_used(tmp_path: Path, cache: Artifac
         load_texts(DatasetSettings(name="newts", path=path), cache)
     texts = load_texts(DatasetSettings(name="newts", path=path, strict=False), cache)
     assert texts.splits["test"].ids == ["A1-218", "A1-62", "A1-63"]
-    assert texts.facts["skipped"] == {"test": {"the id is used twice in this split": 1}}
+    assert texts.metadata["skipped"] == {"test": {"the id is used twice in this split": 1}}

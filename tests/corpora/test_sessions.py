@@ -91,7 +91,7 @@ def test_formats_of_a_log_by_hand(tmp_path: Path, cache: ArtifactCache) -> None:
     assert set(map(outline, examples)) == {TURNS}
     assert [example.title for example in examples] == [None, None, "Repair", None]
     assert examples[2].references == (("Two pass.", "One fails."),)
-    assert texts.facts["left_out"]["test"] == {
+    assert texts.metadata["left_out"]["test"] == {
         "blocks of type image": 4,
         "blocks of type thinking": 4,
         "lines of type summary": 1,
@@ -161,7 +161,7 @@ def test_the_way_to_the_last_turn_is_read(
     (example,) = texts.splits["test"]
     words = " ".join(example.sentences()).split()
     assert [word for word in words if word != "Bash"] == expected.split()
-    left_out = texts.facts.get("left_out", {"test": {}})["test"]
+    left_out = texts.metadata.get("left_out", {"test": {}})["test"]
     assert left_out.get("turns of abandoned branches", 0) == num_branches
 
 
@@ -181,7 +181,7 @@ def test_files_without_a_session_are_counted(tmp_path: Path, cache: ArtifactCach
         write_log(tmp_path / name, text)
     texts = read(tmp_path, cache)
     assert texts.splits["test"].ids == ["a"]
-    assert texts.facts["left_out"]["test"] == {
+    assert texts.metadata["left_out"]["test"] == {
         "empty files": 1,
         "files ending in .html": 1,
         "files without a session (lines of subagents)": 1,
@@ -215,4 +215,4 @@ def test_a_bad_session_is_named_or_left_out(
     write_log(tmp_path / "good.jsonl", ASK)
     texts = read(tmp_path, cache, strict=False)
     assert texts.splits["test"].ids == ["good"]
-    assert sum(texts.facts["skipped"]["test"].values()) == 1
+    assert sum(texts.metadata["skipped"]["test"].values()) == 1

@@ -22,7 +22,7 @@ from longsumbench.leaderboards.seed_groups import (
 )
 from longsumbench.leaderboards.significance import LeaderboardBlock, build_blocks
 from longsumbench.metrics.aggregate import MeasureMean
-from longsumbench.metrics.output_facts import OutputFacts
+from longsumbench.metrics.output_stats import OutputStats
 from longsumbench.runs.record import ImportedOutputs, RunRecord
 from longsumbench.views.column_list import choose_columns, collect_columns
 from longsumbench.views.leaderboard import row_cells
@@ -33,7 +33,7 @@ LEVELLED = FitReport(
     steps=400, first_loss=9.0, validation_losses=((100, 4.0), (200, 3.1), (300, 3.05), (400, 3.0))
 )
 ONE = "1 example: not shown that its outputs depend enough on their sources"
-ALIKE = OutputFacts(EXAMPLES, EXAMPLES, EXAMPLES // 8, 0)
+ALIKE = OutputStats(EXAMPLES, EXAMPLES, EXAMPLES // 8, 0)
 BART = {"checkpoint": "facebook/bart-large-cnn"}
 FALL = "17 % of the fall of the loss in the last quarter of the steps"
 FALLING = replace(LEVELLED, validation_losses=((200, 5.0), (400, 3.0)))
@@ -64,7 +64,7 @@ def trained(
         record(name, score, run_id=f"{name}-{changes.get('seed', 1)}", n=EXAMPLES), floor=floors
     )
     return changed(
-        run, **{"fit": LEVELLED, "outputs": OutputFacts(EXAMPLES, EXAMPLES, EXAMPLES, 0), **changes}
+        run, **{"fit": LEVELLED, "outputs": OutputStats(EXAMPLES, EXAMPLES, EXAMPLES, 0), **changes}
     ), scores
 
 

@@ -20,7 +20,7 @@ from longsumbench.leaderboards.seed_groups import (
     group_rows_by_seed,
 )
 from longsumbench.metrics.aggregate import Estimate
-from longsumbench.metrics.output_facts import OutputFacts
+from longsumbench.metrics.output_stats import OutputStats
 from longsumbench.metrics.statistics import mean_over_seeds
 from longsumbench.runs.record import RunRecord
 from longsumbench.views.footnotes import describe_equal
@@ -149,7 +149,7 @@ def test_equal_outputs_of_several_seeds_count_once() -> None:
     assert [run.key.seed for run in row.runs] == [1, 3]
     assert row.repeated == (runs[1],)
     assert describe_equal([row]) == "Equal outputs: seeds 1, 2 of ea, counted once."
-    one_text = [changed(run, outputs=OutputFacts(20, 20, 1, 0)) for run in runs]
+    one_text = [changed(run, outputs=OutputStats(20, 20, 1, 0)) for run in runs]
     extracts = [changed(run, config={"decode": {"mode": "extract"}}) for run in runs]
     draws = [
         replace(baseline("random", 20, seed=seed, run_id=f"r{seed}"), outputs_digest="same")

@@ -9,12 +9,12 @@ from support.run_records import TRAINED, record
 from longsumbench.leaderboards.seed_groups import group_rows_by_seed
 from longsumbench.leaderboards.significance import build_blocks
 from longsumbench.leaderboards.table import Table
-from longsumbench.metrics.output_facts import OutputFacts
+from longsumbench.metrics.output_stats import OutputStats
 from longsumbench.runs.record import RunRecord
 from longsumbench.views.column_list import collect_columns
 from longsumbench.views.leaderboard import TableView
 
-OUTPUTS = OutputFacts(20, 20, 20, 0, words=120.0, reference_words=96.0)
+OUTPUTS = OutputStats(20, 20, 20, 0, words=120.0, reference_words=96.0)
 BART = {
     "checkpoint": "facebook/bart-large-cnn",
     "revision": "37f520fa929c961707657b28798b30c003dd100b",

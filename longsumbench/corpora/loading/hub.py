@@ -29,8 +29,8 @@ def hub_source(corpus: Corpus, cache: ArtifactCache) -> Source:
     hub = corpus.hub
     revision = chosen_revision(corpus.name, hub.repository, hub.config, cache.root)
     inputs = {"repository": hub.repository, "config": hub.config, "revision": revision}
-    facts = {"source": f"{hub.repository}@{revision}", "config": hub.config}
-    return Source(inputs, facts, partial(_hub_entries, corpus, hub, revision))
+    metadata = {"source": f"{hub.repository}@{revision}", "config": hub.config}
+    return Source(inputs, metadata, partial(_hub_entries, corpus, hub, revision))
 
 
 def check_copy_or_network(corpus: Corpus, cache: ArtifactCache) -> None:

@@ -183,7 +183,7 @@ def test_bad_rows_of_a_file_are_counted_by_reasons(tmp_path: Path, cache: Artifa
     for example in texts.splits["test"]:
         check(example)
         assert example.source_words()
-    counts = texts.facts["skipped"]["test"]
+    counts = texts.metadata["skipped"]["test"]
     assert sum(counts.values()) > len(rows) / 4
     assert not any("a1" in reason for reason in counts)
 
@@ -200,10 +200,10 @@ def test_rows_without_a_reference(kind: Kind, tmp_path: Path, cache: ArtifactCac
     texts = read_texts(corpus.name, tmp_path, cache, strict=False)
     kept = len(texts.splits["test"]) - len(outcome(corpus, row("a")) or [])
     if kept:
-        assert "skipped" not in texts.facts or not texts.facts["skipped"]
+        assert "skipped" not in texts.metadata or not texts.metadata["skipped"]
         assert texts.splits["test"][-1].references == ((),)
     else:
-        assert sum(texts.facts["skipped"]["test"].values()) == 1
+        assert sum(texts.metadata["skipped"]["test"].values()) == 1
 
 
 def without_references(row: Row) -> Row:

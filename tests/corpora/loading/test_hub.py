@@ -76,10 +76,10 @@ def test_what_counts_as_reached(monkeypatch: pytest.MonkeyPatch) -> None:
 def test_rows_of_the_newest_revision(
     online: list[tuple[str, str | None]], cache: ArtifactCache
 ) -> None:
-    """The newest commit is resolved, and named in the facts; rows without ids get them."""
+    """The newest commit is resolved, and named in the metadata; rows without ids get them."""
     texts = load_texts(DatasetSettings(name="arxiv"), cache)
     assert online == [("ccdv/arxiv-summarization", "section")]
-    assert texts.facts["source"] == "ccdv/arxiv-summarization@0123abc"
+    assert texts.metadata["source"] == "ccdv/arxiv-summarization@0123abc"
     assert texts.splits["test"].ids == ["test-0", "test-1"]
     assert texts.splits["test"][0].documents[0].sections[0].paragraphs == (("a b .",), ("c .",))
     load_texts(DatasetSettings(name="arxiv"), cache)
@@ -131,7 +131,7 @@ def test_offline_with_the_librarys_copy(
         file.rename(folder / file.name.replace("json-", "arxiv-summarization-"))
     monkeypatch.setattr(datasets.config, "HF_DATASETS_CACHE", own_library_cache)
     texts = load_texts(DatasetSettings(name="arxiv"), cache)
-    assert texts.facts["source"] == f"ccdv/arxiv-summarization@{REVISION}"
+    assert texts.metadata["source"] == f"ccdv/arxiv-summarization@{REVISION}"
     assert list(texts.splits["test"][0].sentences()) == ["test text ."]
     assert not datasets.config.HF_HUB_OFFLINE
 

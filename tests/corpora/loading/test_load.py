@@ -53,8 +53,8 @@ def test_a_folder_becomes_splits(tmp_path: Path, cache: ArtifactCache) -> None:
     assert list(texts.splits) == ["train", "validation", "test"]
     assert texts.splits["train"].ids == ["x1", "x2"]
     assert texts.splits["test"][0] == jsonl_example(row(4, title="T", query="Q?"))
-    assert texts.facts["examples"] == {"train": 2, "validation": 1, "test": 1}
-    assert str(tmp_path) not in json.dumps(dict(texts.facts))
+    assert texts.metadata["examples"] == {"train": 2, "validation": 1, "test": 1}
+    assert str(tmp_path) not in json.dumps(dict(texts.metadata))
 
 
 def test_a_split_is_a_sequence(tmp_path: Path, cache: ArtifactCache) -> None:

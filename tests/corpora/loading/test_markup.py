@@ -59,7 +59,7 @@ def test_a_warning_counts_the_examples(
         {"id": "c", "document": "Three. Four.", "summary": r"Three.\nFour &amp; more."},
     ]
     texts = read_texts("jsonl", write_rows(tmp_path / "a.jsonl", rows), cache)
-    (line,) = texts.facts["marks"]
+    (line,) = texts.metadata["marks"]
     side = "of 3 examples of the test split"
     assert line.startswith(f"tags or entities of HTML in 2 {side} (e.g. 'b'), line breaks")
     assert caplog.messages == [f"warning: jsonl: {line}"]

@@ -51,9 +51,9 @@ def test_overlaps_are_counted_and_told(
     capsys: pytest.CaptureFixture[str],
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    """The facts hold the counts of every pair of splits; one line of a process tells them, read before or not."""
+    """The metadata hold the counts of every pair of splits; one line of a process tells them, read before or not."""
     folder = written(tmp_path / "texts", SPLITS)
-    overlaps = read(folder, cache).facts["overlaps"]
+    overlaps = read(folder, cache).metadata["overlaps"]
     assert {pair: [*counts.values()] for pair, counts in overlaps.items()} == EXPECTED
     said = capsys.readouterr().err
     assert said.startswith(
@@ -93,5 +93,5 @@ def test_an_annotation_in_two_splits_is_an_overlap(
     trained = {**MEETING, "summary": changes.get("summary") or MEETING["summary"]}
     for split, row in {"train": trained, "test": tested}.items():
         write_json(tmp_path / f"{split}.jsonl", row)
-    overlaps = read(tmp_path, cache).facts.get("overlaps", {})
+    overlaps = read(tmp_path, cache).metadata.get("overlaps", {})
     assert overlaps.get("test in train", {}).get("same_reference", 0) == count

@@ -113,7 +113,9 @@ def test_a_folder_of_pairs_has_a_row_per_name(tmp_path: Path, cache: ArtifactCac
         row["summary"] for row in TEXTS
     ]
     (tmp_path / "references" / "b.docx").write_bytes(b"")
-    assert read(tmp_path, cache).facts["unread"] == ["files ending in .docx: 1 left out (b.docx)"]
+    assert read(tmp_path, cache).metadata["unread"] == [
+        "files ending in .docx: 1 left out (b.docx)"
+    ]
     assert len(read_pairs(tmp_path / "decoded", tmp_path).pairs) == len(TEXTS)
     (tmp_path / "texts" / "b.txt").unlink()
     with pytest.raises(DataError, match=r"b\.txt: a summary without its text"):
@@ -275,4 +277,4 @@ def test_cut_references_are_said_when_texts_are_read(
     warning = "warning: mine: 4 of 4 references of the test split (e.g. '0') are 31 words long, and none is longer"
     assert capsys.readouterr().err.startswith(warning)
     path.write_text(as_csv([{**row, "summary": f"{row['summary']}."} for row in rows]))
-    assert "cut_references" not in read(path, cache).facts
+    assert "cut_references" not in read(path, cache).metadata

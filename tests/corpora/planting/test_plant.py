@@ -199,8 +199,8 @@ def test_own_texts_need_no_summaries(tmp_path: Path, cache: ArtifactCache) -> No
     texts = read_texts("jsonl", path, cache, plant=4)
     first, second = texts.splits["test"]
     assert (len(first.planted), len(second.planted), first.query) == (4, 4, "Why?")
-    assert list(texts.facts["left_out"]["test"].values()) == [2]
-    assert texts.facts["planted"] == {"facts": 4, "at": None, "version": 1}
+    assert list(texts.metadata["left_out"]["test"].values()) == [2]
+    assert texts.metadata["planted"] == {"facts": 4, "at": None, "version": 1}
     assert "'summary' and 'references' are missing" in reading_problem("jsonl", path, cache)
 
 

@@ -97,12 +97,12 @@ def test_what_is_left_out_is_counted(
     texts = fill(folder, cache, document_length=64)
     own = "sentence with a site, a firm, 'bid' or 'goes to'"
     short = "sentence without 5 to 40 tokens and an end mark"
-    assert texts.facts["left_out"] == {"test": {own: 2, short: 1}}
+    assert texts.metadata["left_out"] == {"test": {own: 2, short: 1}}
     assert [line for line in log_lines if "filler" in line] == [
         f"dataset.filler=jsonl: left out 2 × {own}, 1 × {short}"
     ]
-    assert texts.facts["options"] == {"filler": "jsonl"}
-    assert texts.facts["licence"] == registry.corpora.load("jsonl").licence
+    assert texts.metadata["options"] == {"filler": "jsonl"}
+    assert texts.metadata["licence"] == registry.corpora.load("jsonl").licence
 
 
 @pytest.mark.parametrize(

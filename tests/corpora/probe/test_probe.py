@@ -157,8 +157,8 @@ def test_options_through_the_loader(cache: ArtifactCache) -> None:
     usual = load_texts(same, cache)
     options: dict[str, Any] = {"sources": 3, "agenda": "asked"}
     texts = load_texts(DatasetSettings(name="probe", limit=4, **options), cache)
-    assert texts.facts["options"] == options
-    assert "options" not in usual.facts
+    assert texts.metadata["options"] == options
+    assert "options" not in usual.metadata
     assert list(texts.splits["test"]) == list(reports([1024], 3, 4, Controls(**options)))
     assert (texts.multi_document, usual.multi_document) == (True, False)
 

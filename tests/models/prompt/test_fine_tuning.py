@@ -217,7 +217,7 @@ def test_what_was_trained_is_saved_and_loaded(
     (tmp_path / "pushed").mkdir()
     PromptSystem.load(system.checkpoint).save(tmp_path / "pushed")
     loaded = PromptSystem.load(tmp_path / "pushed")
-    assert loaded.facts() == system.facts()
+    assert loaded.metadata() == system.metadata()
     if name == "all weights":
         shutil.rmtree(folder)
     assert texts_of(loaded) == texts
@@ -258,7 +258,7 @@ def test_an_adapter_is_one_of_peft(
     other, plain = opened(folder, adapter=str(copied)), opened(folder)
     assert texts_of(other) == texts_of(system)
     assert other.config.identity() != plain.config.identity()
-    assert other.facts()["checkpoint"] == "llama + lora"
+    assert other.metadata()["checkpoint"] == "llama + lora"
 
 
 def test_an_adapter_for_other_weights_is_refused(

@@ -107,8 +107,8 @@ def test_the_record_counts_clones(tmp_path: Path, cache: ArtifactCache) -> None:
     """They are counted by split, of the examples that are used; the dataset's examples are several documents."""
     rows = [article("x y", SUMMARY, SUMMARY, id=number) for number in range(3)]
     texts = read(tmp_path / "test.jsonl", cache, rows, limit=2)
-    assert texts.facts["left_out"] == {"test": {"clone paragraphs": 4}}
-    assert texts.facts["skipped"] == {}
+    assert texts.metadata["left_out"] == {"test": {"clone paragraphs": 4}}
+    assert texts.metadata["skipped"] == {}
     assert texts.multi_document
 
 

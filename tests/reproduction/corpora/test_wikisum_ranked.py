@@ -87,10 +87,10 @@ def test_each_ranked_paragraph_is_a_document(
     )
     expected = Example("test-0-0", None, None, documents, (("Sheep are kept.", "They sleep."),))
     assert list(texts.splits["test"]) == [expected]
-    assert texts.facts["files"] == ["WIKI.test.0.pt"]
-    assert texts.facts["tokenizer"]["file"] == "spm.model"
+    assert texts.metadata["files"] == ["WIKI.test.0.pt"]
+    assert texts.metadata["tokenizer"]["file"] == "spm.model"
     assert texts.multi_document
-    assert "left_out" not in texts.facts
+    assert "left_out" not in texts.metadata
 
 
 def test_the_reference_is_the_lead_as_text_where_it_has_words(
