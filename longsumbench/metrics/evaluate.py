@@ -226,7 +226,7 @@ def _with_floor(
     deciding: list[str], name: str, table: "pd.DataFrame", floor: "pd.DataFrame"
 ) -> "pd.DataFrame":
     """Return scores with the floor of one of them after the columns that decide the signature."""
-    column = {score_column(name): shuffled_baseline_column(name)}
+    column = {score_column(name): floor_column(name)}
     floors = (
         floor.reindex(columns=list(column)).rename(columns=column).dropna(axis="columns", how="all")
     )
@@ -336,7 +336,7 @@ def score_shuffled(
     return score_all(metrics, pairs).per_example
 
 
-def shuffled_baseline_column(name: str) -> str:
+def floor_column(name: str) -> str:
     """Return the column of scores.csv with the floor of a score, 0–1."""
     return f"{name}_floor"
 
