@@ -21,7 +21,7 @@ MEASURE_HEADINGS = {  # measures that tables show; other metrics show their firs
     "fact_survival": "facts\nright",
 }
 SPLIT_ORDER = ("test", "validation", "train")  # of tables of equal size
-ROUGE_PARTS = {"f": "F1", "p": "precision", "r": "recall"}  # name in scores → name in tables
+ROUGE_STATISTICS = {"f": "F1", "p": "precision", "r": "recall"}  # name in scores → name in tables
 
 
 def find_heading(name: str) -> str:

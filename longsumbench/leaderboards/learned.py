@@ -126,10 +126,10 @@ def _judge_row(judged: Sequence[Learned]) -> Learned:
     # One seed that did not learn decides, whatever the others did
     worst = min(judged, key=lambda run: _WORST_FIRST.index(run.word))
     alike = sum(run.word == worst.word for run in judged)
-    part = f" in {alike} of {len(judged)} seeds" if worst.reason and judged[1:] else ""
+    seeds = f" in {alike} of {len(judged)} seeds" if worst.reason and judged[1:] else ""
     floor = sum(floors) / len(floors) if floors else None
     lift = sum(lifts) / len(lifts) if lifts else None
-    return worst._replace(reason=f"{worst.reason}{part}", floor=floor, lift=lift)
+    return worst._replace(reason=f"{worst.reason}{seeds}", floor=floor, lift=lift)
 
 
 def _judge_run(run: RunRecord, gains: _Gains | None, anchor: _Gains | None) -> Learned:

@@ -33,7 +33,9 @@ from longsumbench.runs.results import Results
 
 LEVEL, POWER = 0.05, 0.8
 METHOD = f"paired t test, Holm-corrected in each column, p ≥ {LEVEL}"  # of the mark for ties
-_ROUGE_COLUMNS = [f"{kind}_{part}" for kind, part in product(comparability.ROUGE_HEADINGS, "prf")]
+_ROUGE_COLUMNS = [
+    f"{kind}_{statistic}" for kind, statistic in product(comparability.ROUGE_HEADINGS, "prf")
+]
 _LEAST_CASES = 30  # sources, for a set of best systems; with fewer, bootstrap errors are too small
 
 
@@ -139,15 +141,15 @@ def _correct_difference(
 
 
 def read_all_scores(
-    results: Results, records: Iterable[RunRecord], parts: str = "f"
+    results: Results, records: Iterable[RunRecord], rouge_statistics: str = "f"
 ) -> dict[str, ScoreTable]:
     """Return run id → its per-example scores, 0–1; runs without them are left out, and damaged ones reported.
 
-    Only these `parts` of ROUGE are kept (of "f", "p", "r"), and runs on the same examples share an index: memory.
+    Only these statistics of ROUGE are kept (of "f", "p", "r"), and runs on the same examples share an index: memory.
     """
     scores: dict[str, ScoreTable] = {}
     index: Sequence[str] = ()
-    unused = {name for name in _ROUGE_COLUMNS if name[-1] not in parts}
+    unused = {name for name in _ROUGE_COLUMNS if name[-1] not in rouge_statistics}
     for record in records:
         folder = results.run_folder(record)
         if (folder / "scores.csv").exists():
@@ -363,8 +365,8 @@ def build_blocks(
     """
     blocks = []
     for members in _group_comparable(records):
-        for part in _split_by_training(members):
-            blocks.append(build_block(part, scores or {}, by_run, names))
+        for runs in _split_by_training(members):
+            blocks.append(build_block(runs, scores or {}, by_run, names))
     return tuple(blocks)
 
 

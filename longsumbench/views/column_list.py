@@ -14,7 +14,7 @@ from longsumbench.leaderboards.comparability import (
     MEASURE_HEADINGS,
     PLANTED,
     ROUGE_HEADINGS,
-    ROUGE_PARTS,
+    ROUGE_STATISTICS,
     SURVIVAL,
 )
 from longsumbench.leaderboards.seed_groups import ResultRow
@@ -76,11 +76,11 @@ def _count_column(name: str) -> Column:
     )
 
 
-def _measure_column(name: str, part: str) -> Column:
-    """Return the column of a type of ROUGE or a measure; `part` of ROUGE is what the rows have as F."""
+def _measure_column(name: str, statistic: str) -> Column:
+    """Return the column of a type of ROUGE or a measure; `statistic` of ROUGE is what the rows have as F."""
     short_name = name.replace(f"{SURVIVAL}_", "facts\n").replace("_", "_\n")
     heading = {**ROUGE_HEADINGS, **MEASURE_HEADINGS}.get(name, short_name)
-    group = f"ROUGE {ROUGE_PARTS[part]}" if name in ROUGE_HEADINGS else ""
+    group = f"ROUGE {ROUGE_STATISTICS[statistic]}" if name in ROUGE_HEADINGS else ""
     if name.startswith((PLANTED, SURVIVAL)):
         group = "facts stated wrong" if name.endswith("_wrong") else "facts stated right"
 
@@ -94,15 +94,15 @@ def _measure_column(name: str, part: str) -> Column:
     return Column(name, heading, meaning, cell, csv, group=group)
 
 
-def _rouge_part_column(kind: str, part: str) -> Column:
+def _rouge_column(kind: str, statistic: str) -> Column:
 
     def value(run: RunRecord) -> float:
         score = run.evaluation.scores[kind]
-        return score.p if part == "p" else score.r
+        return score.p if statistic == "p" else score.r
 
-    heading = f"{ROUGE_HEADINGS[kind]}\n{ROUGE_PARTS[part]}"
-    meaning = f"ROUGE {ROUGE_PARTS[part]}"
-    return run_column(f"{kind}_{part}", heading, meaning, value, "{:.1f}".format, always)
+    heading = f"{ROUGE_HEADINGS[kind]}\n{ROUGE_STATISTICS[statistic]}"
+    meaning = f"ROUGE {ROUGE_STATISTICS[statistic]}"
+    return run_column(f"{kind}_{statistic}", heading, meaning, value, "{:.1f}".format, always)
 
 
 def _cut_column(cause: str) -> Column:
@@ -158,7 +158,7 @@ _VERIFIED_COLUMN = run_column(
 )
 
 
-def all_columns(records: Sequence[RunRecord], part: str = "f") -> list[Column]:
+def all_columns(records: Sequence[RunRecord], statistic: str = "f") -> list[Column]:
     """Return all columns that runs have, in the order of the CSV; settings, which it lacks, last."""
     measures: dict[str, None] = {}
     causes: set[str] = set()
@@ -169,19 +169,19 @@ def all_columns(records: Sequence[RunRecord], part: str = "f") -> list[Column]:
         causes.update(cut_shares(run))
         counts |= dict.fromkeys(run.ledger.counts)
         keys.update(_settings_by_key(run))
-    rouge = [_measure_column(kind, part) for kind in ROUGE_HEADINGS]
-    rouge_parts = []
+    rouge = [_measure_column(kind, statistic) for kind in ROUGE_HEADINGS]
+    rouge_columns = []
     for kind in ROUGE_HEADINGS:
-        rouge_parts += [_rouge_part_column(kind, "p"), _rouge_part_column(kind, "r")]
+        rouge_columns += [_rouge_column(kind, "p"), _rouge_column(kind, "r")]
     columns = [
         *ROW_COLUMNS,
         csv_only(run_values),
         *rouge,
         *COST_COLUMNS,
         csv_only(id_values),
-        *rouge_parts,
+        *rouge_columns,
         csv_only(text_values),
-        *(_measure_column(name, part) for name in measures),
+        *(_measure_column(name, statistic) for name in measures),
         _SOURCE_COPIED,
         *map(_cut_column, sorted(causes)),
         *OUTPUT_COLUMNS,
@@ -197,9 +197,9 @@ def all_columns(records: Sequence[RunRecord], part: str = "f") -> list[Column]:
     return columns + [_setting_column(key) for key in sorted(keys - names)]
 
 
-def collect_columns(records: Iterable[RunRecord], part: str = "f") -> dict[str, Column]:
+def collect_columns(records: Iterable[RunRecord], statistic: str = "f") -> dict[str, Column]:
     """Return the columns of tables of runs, by name."""
-    columns = all_columns(list(records), part)
+    columns = all_columns(list(records), statistic)
     return {column.name: column for column in columns if column.heading}
 
 

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from longsumbench.arguments import public_function
 from longsumbench.leaderboards.comparability import (
-    ROUGE_PARTS,
+    ROUGE_STATISTICS,
     SURVIVAL,
     describe_unlike_conditions,
     find_heading,
@@ -60,7 +60,7 @@ _RECALL_PICTURES = (
 def leaderboard_block(
     comparable: LeaderboardBlock,
     table: Sequence[LeaderboardBlock],
-    part: str = "f",
+    statistic: str = "f",
     column_names: Sequence[str] = (),
 ) -> Block:
     """Return the ranking of comparable systems, followed by their oracles.
@@ -77,7 +77,7 @@ def leaderboard_block(
         rows[0].representative, table[0].rows[0].representative
     ):
         heading += f"; not comparable with the first block: {unlike}"
-    columns, optional = _choose_columns(comparable, part, column_names)
+    columns, optional = _choose_columns(comparable, statistic, column_names)
     names = {column.name for column in columns}
     untrained = describe_untrained(rows)
     shared = [line for line in (describe_shared_settings(rows),) if line]
@@ -86,7 +86,7 @@ def leaderboard_block(
         heading=heading,
         notes=(untrained,) if untrained else (),
         optional=tuple(column.heading for column in optional),
-        footnotes=(*shared, *footnotes(comparable, names, part)),
+        footnotes=(*shared, *footnotes(comparable, names, statistic)),
         private=_describe_texts(comparable, table),
     )
 
@@ -117,12 +117,12 @@ def _describe_texts(comparable: LeaderboardBlock, table: Sequence[LeaderboardBlo
 
 
 def _choose_columns(
-    comparable: LeaderboardBlock, part: str, column_names: Sequence[str]
+    comparable: LeaderboardBlock, statistic: str, column_names: Sequence[str]
 ) -> tuple[list[Column], list[Column]]:
     """Return the columns of a block, and those that a narrow terminal leaves out, the least important first."""
     rows = comparable.rows
     runs = collect_runs(rows)
-    all_columns = collect_columns(runs, part)
+    all_columns = collect_columns(runs, statistic)
     # Chosen columns: a narrow terminal leaves out the last ones first
     if column_names:
         names = dict.fromkeys((*_WHO, *column_names))
@@ -218,14 +218,16 @@ class TableView:
 
     def heading(self) -> str:
         """Return the table's heading."""
-        part = self.table.part
-        measure = "" if part == "f" else f", ROUGE {ROUGE_PARTS[part]}"
-        return self.table.dataset + measure
+        statistic = self.table.statistic
+        ranked_by = "" if statistic == "f" else f", ROUGE {ROUGE_STATISTICS[statistic]}"
+        return self.table.dataset + ranked_by
 
     def blocks(self) -> list[Block]:
         """Return the blocks of our runs."""
         table = self.table.comparable
-        blocks = [leaderboard_block(rows, table, self.table.part, self.columns) for rows in table]
+        blocks = [
+            leaderboard_block(rows, table, self.table.statistic, self.columns) for rows in table
+        ]
         return blocks if self.block is None else [blocks[self.block - 1]]
 
     def published(self, brief: bool = False) -> list[Block]:
@@ -236,7 +238,7 @@ class TableView:
         if not self.chosen and (self.columns or self.block is not None):
             return []
         table = self.table
-        return published_blocks(table.dataset, table.records(), brief, table.part, self.chosen)
+        return published_blocks(table.dataset, table.records(), brief, table.statistic, self.chosen)
 
     def ledger(self) -> Block:
         """Return the block of the truncation ledgers of the shown runs."""

@@ -7,7 +7,7 @@ from typing import NamedTuple
 from longsumbench.leaderboards.comparability import (
     PLANTED,
     ROUGE_HEADINGS,
-    ROUGE_PARTS,
+    ROUGE_STATISTICS,
     find_heading,
 )
 from longsumbench.leaderboards.seed_groups import ResultRow
@@ -123,8 +123,8 @@ def paper_series(job: Job, means: published_rows.RowMeans, measures: Sequence[st
             for name in sorted(panels):
                 heading = "" if panel_rows else name.replace(": ", "\n")
                 plots.append(_panel(heading, panels[name], measure))
-            part = ROUGE_PARTS[job.paper_table.part] if measure in ROUGE_HEADINGS else ""
-            panel_rows.append(PanelRow(join(_heading(measure), part), plots))
+            statistic = ROUGE_STATISTICS[job.paper_table.part] if measure in ROUGE_HEADINGS else ""
+            panel_rows.append(PanelRow(join(_heading(measure), statistic), plots))
     over = describe_intervals([len(group.runs) > 1 for group in groups])
     words = {group.learned.word for group in groups if not group.learned.comparable}
     note = join(

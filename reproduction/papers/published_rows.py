@@ -17,7 +17,7 @@ import pandas as pd
 from longsumbench.leaderboards.comparability import (
     PLANTED,
     ROUGE_HEADINGS,
-    ROUGE_PARTS,
+    ROUGE_STATISTICS,
     comparison_key,
     describe_unlike_conditions,
 )
@@ -41,7 +41,7 @@ from longsumbench.leaderboards.seed_groups import (
     latest_per_seed,
 )
 from longsumbench.leaderboards.significance import read_all_scores
-from longsumbench.leaderboards.table import take_part_as_f
+from longsumbench.leaderboards.table import take_statistic_as_f
 from longsumbench.metrics.aggregate import PERCENT, Estimate, ScoreTable
 from longsumbench.metrics.evaluate import score_column
 from longsumbench.runs.record import RunRecord
@@ -107,14 +107,16 @@ class PublishedRow(NamedTuple):
 
 
 def read_printed_table(paper_table: PaperTable) -> pd.DataFrame:
-    """Return the numbers of the paper table: of ROUGE those of its part, and all others."""
+    """Return the numbers of the paper table: of ROUGE those of its statistic, and all others."""
     table = read_published_table()
-    # Only ROUGE has parts; other numbers belong to any table
+    # Only ROUGE has statistics; other numbers belong to any table
     here = (table["source_key"] == paper_table.source) & (
         table["source_table"] == paper_table.prints
     )
-    part = (table["statistic"] == paper_table.part) | ~table["metric"].isin(list(ROUGE_HEADINGS))
-    return table[here & part]
+    of_statistic = (table["statistic"] == paper_table.part) | ~table["metric"].isin(
+        list(ROUGE_HEADINGS)
+    )
+    return table[here & of_statistic]
 
 
 def paper_column(measure: str) -> str:
@@ -208,8 +210,8 @@ class RowMeans(NamedTuple):
 
     Attributes:
         groups: (row, dataset) → its runs, one per seed, with their means, and whether its system learned. ROUGE is the
-            paper table's part, but for the latter.
-        scores: run id → per-example scores, 0–1, of the runs that have them; the paper table's part of ROUGE is in the
+            paper table's statistic, but for the latter.
+        scores: run id → per-example scores, 0–1, of the runs that have them; the paper table's statistic of ROUGE is in the
             columns of F1.
     """
 
@@ -246,11 +248,11 @@ class RowMeans(NamedTuple):
                     number = self.table_number(OURS, row, dataset, measure, estimate)
                     yield number._replace(outcome=group.learned.word)
 
-    def describe_numbers(self, part: str) -> tuple[str, str]:
-        """Return footnotes on ROUGE, of which a table has this part, on what ± is, and on the gate."""
+    def describe_numbers(self, statistic: str) -> tuple[str, str]:
+        """Return footnotes on ROUGE, of which a table has this statistic, on what ± is, and on the gate."""
         seeds = " and seeds" if any(len(group.runs) > 1 for group in self.groups.values()) else ""
         interval = f"±: half the 95 % interval over examples{seeds}."
-        return f"ROUGE {ROUGE_PARTS[part]}, 0–100. {interval}", LEARNED_NOTE
+        return f"ROUGE {ROUGE_STATISTICS[statistic]}, 0–100. {interval}", LEARNED_NOTE
 
     @property
     def has_planted_facts(self) -> bool:
@@ -265,15 +267,15 @@ def read_row_means(job: Job) -> RowMeans:
     for row in rows:
         records |= {run.run_id: run for run in row.finished}
     random_runs = _random_runs(job, records.values())
-    part = job.paper_table.part
-    scores = read_all_scores(job.results, [*random_runs, *records.values()], f"f{part}")
-    # Whether a system learned is judged by F1, whatever part of ROUGE the paper prints
+    statistic = job.paper_table.part
+    scores = read_all_scores(job.results, [*random_runs, *records.values()], f"f{statistic}")
+    # Whether a system learned is judged by F1, whatever statistic of ROUGE the paper prints
     judged_groups = [ResultRow((run,)) for run in random_runs]
     judged_groups += [latest_per_seed(row.finished) for row in rows]
     learned = _judge_rows(judged_groups, scores)
-    # From here on, the columns of F1 hold the part of ROUGE that the paper prints
-    if part != "f":
-        runs, scores = take_part_as_f(records.values(), part, scores)
+    # From here on, the columns of F1 hold the statistic of ROUGE that the paper prints
+    if statistic != "f":
+        runs, scores = take_statistic_as_f(records.values(), statistic, scores)
         records = {run.run_id: run for run in runs}
     groups = {}
     for row in rows:

@@ -51,7 +51,7 @@ def table(**better: float) -> dict[str, pd.DataFrame]:
     found = {}
     for seed, (name, more) in enumerate(better.items()):
         drawn = (BASE + more + np.random.default_rng(seed).normal(0, 0.05, len(BASE))).clip(0, 1)
-        columns = {f"{kind}_{part}": drawn for kind in ROUGE_HEADINGS for part in "prf"}
+        columns = {f"{kind}_{statistic}": drawn for kind in ROUGE_HEADINGS for statistic in "prf"}
         found[name] = pd.DataFrame(
             columns, index=pd.Index([f"{n:02d}" for n in range(len(BASE))], name="id")
         )

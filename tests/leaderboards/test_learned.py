@@ -51,11 +51,13 @@ def trained(
 ) -> Scored:
     """A trained run with these means of ROUGE-Lsum and R-2 (0–100), and its scores; the floor of R-2 is 2."""
     columns = {
-        f"{kind}_{part}": (score + spread(name, 3)) / 100
+        f"{kind}_{statistic}": (score + spread(name, 3)) / 100
         for kind in ("rouge1", "rougeL", "rougeLsum")
-        for part in "prf"
+        for statistic in "prf"
     }
-    columns |= {f"rouge2_{part}": (bigrams + spread(name[::-1], 1)) / 100 for part in "prf"}
+    columns |= {
+        f"rouge2_{statistic}": (bigrams + spread(name[::-1], 1)) / 100 for statistic in "prf"
+    }
     if floor is not None:
         columns["rougeLsum_floor"] = (floor + spread(f"floor of {name}", 3)) / 100
     scores = pd.DataFrame(columns, index=[f"{number:03d}" for number in range(EXAMPLES)])

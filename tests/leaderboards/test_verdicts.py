@@ -47,7 +47,9 @@ def drawn_block(seed: int) -> LeaderboardBlock:
         for number in seeds:
             values = hard + better + draw.normal(0, 0.03, examples) + draw.normal(0, 0.01)
             columns = {
-                f"{kind}_{part}": values.clip(0, 1) for kind in ROUGE_TYPES for part in "prf"
+                f"{kind}_{statistic}": values.clip(0, 1)
+                for kind in ROUGE_TYPES
+                for statistic in "prf"
             }
             table = pd.DataFrame(columns, index=[f"e{index:02}" for index in range(examples)])
             changes: dict[str, Any] = {"fit": TRAINED} if name not in ("lead", "random") else {}

@@ -74,7 +74,7 @@ def test_the_first_words_are_those_of_rouge_155(
     """The five digits are those of the program, within a sentence and at the end of one."""
     scores = rouge(prediction, reference, mode="perl", max_words=limit)
     kinds = ("rouge1", "rouge2", "rougeLsum")
-    found = [tuple(scores[f"{kind}_{part}"] for part in "prf") for kind in kinds]
+    found = [tuple(scores[f"{kind}_{statistic}"] for statistic in "prf") for kind in kinds]
     assert found == printed
 
 

@@ -123,7 +123,7 @@ def write_run(
     run.write(folder)
     write_summaries(folder / "predictions.jsonl", summaries)
     ids = pd.Index([summary.id for summary in summaries[: len(f)]], name="id")
-    rouge = {f"{kind}_{part}": list(f) for kind in ROUGE_TYPES for part in "prf"}
+    rouge = {f"{kind}_{statistic}": list(f) for kind in ROUGE_TYPES for statistic in "prf"}
     write_scores(folder / "scores.csv", pd.DataFrame({**rouge, **columns}, ids))
     return folder
 

@@ -137,7 +137,7 @@ def kept_measures(split: SplitStats) -> dict[str, MeasureMean]:
 
 def oracle_scores(split: SplitStats) -> tuple[int, dict[str, RougeMeans]]:
     """Return the number of scored examples, and type → scores of their best extracts, 0–100."""
-    columns = [*(f"{kind}_{part}" for kind in ROUGE for part in "prf"), GROUP]
+    columns = [*(f"{kind}_{statistic}" for kind in ROUGE for statistic in "prf"), GROUP]
     scored = split.sampled[columns].dropna()
     return len(scored), aggregate(scored) if len(scored) else {}
 
