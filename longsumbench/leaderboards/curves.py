@@ -119,16 +119,16 @@ class SweepCurves:
         """Index of the setting with the most values."""
         return max(range(len(self.keys)), key=lambda index: len(self.values(index)))
 
-    def kinds(self) -> list[str]:
-        """Return the names of all numbers: types of ROUGE, then measures."""
-        kinds = dict.fromkeys(comparability.ROUGE_HEADINGS)
+    def measures(self) -> list[str]:
+        """Return the names of all measures: types of ROUGE, then others."""
+        measures = dict.fromkeys(comparability.ROUGE_HEADINGS)
         for group in self.groups:
             for record in group.records():
-                kinds |= dict.fromkeys(record.evaluation.measures)
-        return list(kinds)
+                measures |= dict.fromkeys(record.evaluation.measures)
+        return list(measures)
 
     def ranked_by(self) -> str:
-        """Return the number by which most runs of the first group are ranked."""
+        """Return the measure by which most runs of the first group are ranked."""
         names = [record.evaluation.ranked_by for record in self.groups[0].records()]
         return max(sorted(set(names)), key=names.count)
 
@@ -299,9 +299,9 @@ def _measured(group: Group, scores: ScoresOfRuns) -> Group:
     learning = gate_rows(rows, scores)
     points = {row.key: replace(row, learned=learning[row.key]) for row in rows}
 
-    def measure(curve: Curve) -> Curve:
+    def add_means(curve: Curve) -> Curve:
         rows_of_curve = {place: points[row.key] for place, row in curve.points.items()}
         return replace(curve, points=rows_of_curve)
 
-    curves = tuple(map(measure, group.curves))
-    return replace(group, curves=curves, references=tuple(map(measure, group.references)))
+    curves = tuple(map(add_means, group.curves))
+    return replace(group, curves=curves, references=tuple(map(add_means, group.references)))

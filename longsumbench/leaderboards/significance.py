@@ -209,7 +209,7 @@ def compare_to_best(
     """
     ranked = [row for row in rows if row.ranked]
     if names is None:
-        names = comparability.numbers_shown([row.representative for row in rows])
+        names = comparability.shown_measures([row.representative for row in rows])
     differences: dict[tuple[str, str], CorrectedDifference] = {}
     for name, best in best_rows(ranked, names).items():
         pairs = {}

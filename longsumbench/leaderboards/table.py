@@ -134,10 +134,10 @@ def _ranked_by_rouge(record: RunRecord) -> RunRecord:
     return replace(record, evaluation=rouge)
 
 
-def how_to_compute(number: str) -> str:
-    """Return how the number of a metric is added to finished runs; empty if no built-in metric has it."""
+def how_to_compute(measure: str) -> str:
+    """Return how a measure of a metric is added to finished runs; empty if no built-in metric has it."""
     for name in registry.metrics.shipped():
         metric = registry.metrics.load(name)
-        if name != "rouge" and number in (name, *metric.columns, *metric.further, *metric.units):
+        if name != "rouge" and measure in (name, *metric.columns, *metric.further, *metric.units):
             return f"; to compute it, repeat their commands with score.metrics=[{name}], which trains nothing again"
     return ""

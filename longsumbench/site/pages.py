@@ -15,7 +15,7 @@ from typing import Any, ClassVar, NamedTuple
 
 from longsumbench.core import SECTIONS, collect_defaults
 from longsumbench.files import write_atomically
-from longsumbench.leaderboards.comparability import find_heading, numbers_shown
+from longsumbench.leaderboards.comparability import find_heading, shown_measures
 from longsumbench.leaderboards.seed_groups import ResultRow
 from longsumbench.leaderboards.significance import LeaderboardBlock
 from longsumbench.metrics.aggregate import Estimate
@@ -87,7 +87,7 @@ def show_block(comparable: LeaderboardBlock, table: Sequence[LeaderboardBlock]) 
     """Return a block with all columns that a reader may choose."""
     rows, ranked_by = comparable.rows, comparable.ranked_by
     # A reader switches kinds of columns on and off
-    kind_of = dict.fromkeys(numbers_shown([row.representative for row in rows]), "scores")
+    kind_of = dict.fromkeys(shown_measures([row.representative for row in rows]), "scores")
     others: list[str] = []
     for row in rows:
         for name in row.means:

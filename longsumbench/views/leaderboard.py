@@ -17,7 +17,7 @@ from longsumbench.leaderboards.comparability import (
     SURVIVAL,
     describe_unlike_conditions,
     find_heading,
-    numbers_shown,
+    shown_measures,
 )
 from longsumbench.leaderboards.published import Published
 from longsumbench.leaderboards.seed_groups import ResultRow
@@ -128,13 +128,13 @@ def _choose_columns(
         names = dict.fromkeys((*_WHO, *column_names))
         columns = [all_columns[name] for name in names if name in all_columns]
         return columns, columns[:1:-1]
-    numbers = list(numbers_shown([row.representative for row in rows]))
+    measures = list(shown_measures([row.representative for row in rows]))
     checkpoint = _CHECKPOINT_COLUMNS if any(map(has_system_metadata, runs)) else ()
     survival = [name for name in _SURVIVAL_COLUMNS if name in all_columns]
-    scores = (*numbers, *survival)
+    scores = (*measures, *survival)
     shown = dict.fromkeys((*_WHO, seeds_column(rows), *scores, *checkpoint, *_COST))
     # The score that ranks is never left out
-    unranked = [name for name in reversed(numbers) if name != runs[0].evaluation.ranked_by]
+    unranked = [name for name in reversed(measures) if name != runs[0].evaluation.ranked_by]
     optional = (*unranked, *reversed(survival), *_FIRST_LEFT_OUT, *_CHECKPOINT_COLUMNS)
     left_out_first = [all_columns[name] for name in optional if name in shown]
     return [all_columns[name] for name in shown], left_out_first
@@ -155,7 +155,7 @@ def row_cells(comparable: LeaderboardBlock, columns: Sequence[Column]) -> list[l
     tied = comparable.tied()
     best: dict[str, float] = {}
     if len(ranked) > 1:
-        names = numbers_shown([row.representative for row in comparable.rows])
+        names = shown_measures([row.representative for row in comparable.rows])
         for name, row in best_rows(ranked, names).items():
             if not row.one_seed:
                 best[name] = row.means[name].mean
@@ -362,12 +362,12 @@ def leaderboard_figure(dataset: str, results_dir: str | Path = "results") -> "Fi
     results = Results.at(results_dir)
     find_datasets(results, dataset)
     table = read_table(results, dataset).comparable
-    number = table[0].rows[0].representative.evaluation.ranked_by
+    measure = table[0].rows[0].representative.evaluation.ranked_by
     rows = []
     for row in table[0].rows:
-        rows.append(IntervalRow(row.label, row.means[number], row.representative.key.model))
+        rows.append(IntervalRow(row.label, row.means[measure], row.representative.key.model))
     title = f"{dataset}, {describe_block(table[0], table)}"
-    axis = f"{find_heading(number)}, with 95 % intervals"
+    axis = f"{find_heading(measure)}, with 95 % intervals"
     figure = IntervalFigure(title, [IntervalPanel("", rows)], axis)
     return draw_figure(figure.size, figure.draw)
 

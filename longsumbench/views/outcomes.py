@@ -44,13 +44,13 @@ def join_names(names: Sequence[str], between: str = ", ") -> str:
 
 
 def describe_pair(
-    first: str, second: str, difference: CorrectedDifference, number: str, unit: str = "points"
+    first: str, second: str, difference: CorrectedDifference, measure: str, unit: str = "points"
 ) -> str:
     """Say whether one of two systems is ahead, without a period; `difference` is the first minus the second."""
     if difference.mean < 0:
         first, second, difference = second, first, difference.reversed()
     interval = describe_interval(difference.low, difference.high, difference.confidence, ".2f")
-    amount = f"{difference.mean:z.2f} {unit} of {find_heading(number)}"
+    amount = f"{difference.mean:z.2f} {unit} of {find_heading(measure)}"
     if difference.outcome == Outcome.AHEAD:
         return f"{first} is above {second} by {amount}{interval}"
     reason = _REASONS[difference.outcome]
@@ -58,7 +58,7 @@ def describe_pair(
 
 
 def describe_differences(
-    first: str, differences: Mapping[str, CorrectedDifference], number: str
+    first: str, differences: Mapping[str, CorrectedDifference], measure: str
 ) -> str:
     """Say which systems one is above and below, without a period; `differences` are the first minus each, in points."""
     groups: dict[str, list[str]] = {}
@@ -68,7 +68,7 @@ def describe_differences(
             relation = "above" if difference.mean > 0 else "below"
         groups.setdefault(relation, []).append(f"{name} ({difference.mean:+.2f})")
     parts = [f"{relation} {join_names(names)}" for relation, names in groups.items()]
-    return f"{first}, in points of {find_heading(number)}: {'; '.join(parts)}"
+    return f"{first}, in points of {find_heading(measure)}: {'; '.join(parts)}"
 
 
 def describe_leader(block: LeaderboardBlock) -> str:
