@@ -147,7 +147,7 @@ def read_lengths(results: Results, name: str) -> Lengths:
     table = read_table(results, dataset_name(name))
     blocks = {}
     for block in table.comparable:
-        blocks[block.rows[0].first.config.score.max_words] = block
+        blocks[block.rows[0].representative.config.score.max_words] = block
     uncut = blocks.pop(None)
     [(limit, cut)] = blocks.items()
     assert limit is not None
@@ -157,7 +157,7 @@ def read_lengths(results: Results, name: str) -> Lengths:
 def row_of(block: LeaderboardBlock, model: str, variant: str) -> ResultRow:
     """Return a row of a block."""
     for row in block.rows:
-        if (row.first.key.model, row.first.variant) == (model, variant):
+        if (row.representative.key.model, row.representative.variant) == (model, variant):
             return row
     raise KeyError(model, variant)
 
@@ -211,7 +211,7 @@ def table_of(
         if difference is not None:
             interval = format_interval(difference.low, difference.high, "+.2f")
             loss = f"{difference.mean:+.2f} ({interval})"
-        outputs = read_summaries(results.run_folder(row.first) / OUTPUTS)
+        outputs = read_summaries(results.run_folder(row.representative) / OUTPUTS)
         lengths = [count_words([summary.text]) for summary in outputs]
         if equal:
             lengths = [min(length, texts.limit) for length in lengths]
@@ -224,7 +224,7 @@ def sentences_of(sets: Sequence[Lengths]) -> Iterator[str]:
     """Yield what the tests say: of the whole cache and each row, and of the two methods at each size."""
     examples = []
     for texts in sets:
-        evaluation = texts.uncut.rows[0].first.evaluation
+        evaluation = texts.uncut.rows[0].representative.evaluation
         examples.append(f"{texts.name} {evaluation.describe_examples()} and N = {texts.limit}")
     yield f"The sets have: {'; '.join(examples)}."
     for equal in (False, True):

@@ -45,13 +45,21 @@ class Comparison:
         trained = [
             row
             for row in self.rows
-            if row.first.config.scale == SCALE and row.first.config.train.only == "scorer"
+            if row.representative.config.scale == SCALE
+            and row.representative.config.train.only == "scorer"
         ]
-        return [row for row in trained if row.first.key.model in SCORERS and len(row.runs) == SEEDS]
+        return [
+            row
+            for row in trained
+            if row.representative.key.model in SCORERS and len(row.runs) == SEEDS
+        ]
 
     def baselines(self) -> dict[str, ResultRow]:
         """Return name → row of the baselines that were run."""
-        named = {f"{row.first.key.model} {row.first.variant}".strip(): row for row in self.rows}
+        named = {
+            f"{row.representative.key.model} {row.representative.variant}".strip(): row
+            for row in self.rows
+        }
         return {name: named[name] for name in BASELINES if name in named}
 
 
@@ -108,11 +116,11 @@ def table(compared: Sequence[Comparison], measure: str) -> Table:
             }
             seeds = [run.evaluation.scores[measure].f for run in scorer.runs]
             own = f"{sum(seeds) / len(seeds):.1f} ({min(seeds):.1f} to {max(seeds):.1f})"
-            name = f"{one.dataset}, `{scorer.first.key.model}`"
+            name = f"{one.dataset}, `{scorer.representative.key.model}`"
             rows.append(
                 (
                     name,
-                    f"{scorer.first.evaluation.n}",
+                    f"{scorer.representative.evaluation.n}",
                     own,
                     *(cells.get(name, "–") for name in BASELINES),
                 )
@@ -128,7 +136,7 @@ def cell(scorer: ResultRow, baseline: ResultRow, measure: str, scores: ScoresOfR
         return "–"
     gap = correct_differences({"": pair})[""]
     ahead = sum(
-        run.evaluation.scores[measure].f > baseline.numbers[measure].mean for run in scorer.runs
+        run.evaluation.scores[measure].f > baseline.means[measure].mean for run in scorer.runs
     )
     mark = " ≈" if gap.outcome == Outcome.NOT_SHOWN else ""
     seeds = "" if ahead == len(scorer.runs) else f", {ahead} of {len(scorer.runs)} seeds"

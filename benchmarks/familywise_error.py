@@ -44,7 +44,7 @@ from tabulate import tabulate
 
 from longsumbench.leaderboards.seed_groups import ScoresOfRuns, aligned_scores, group_rows_by_seed
 from longsumbench.leaderboards.significance import read_all_scores
-from longsumbench.leaderboards.table import read_table, take_part_as_f
+from longsumbench.leaderboards.table import read_table, take_statistic_as_f
 from longsumbench.metrics.statistics import (
     Groups,
     interval_over_seeds,
@@ -255,11 +255,11 @@ def read_page_variances(results: Results) -> Iterator[tuple[str, list[Variances]
         run.run_id: run for dataset in results.datasets() for run in results.records(dataset)
     }
     for page in read_all_written(results):
-        part = find_paper_table(page.name).part
+        statistic = find_paper_table(page.name).part
         runs = [records[run_id] for run_id in page.runs]
-        scores = read_all_scores(results, runs, f"f{part}")
-        if part != "f":
-            runs, scores = take_part_as_f(runs, part, scores)
+        scores = read_all_scores(results, runs, f"f{statistic}")
+        if statistic != "f":
+            runs, scores = take_statistic_as_f(runs, statistic, scores)
         runs_of_page = {run.run_id: run for run in runs}
         claims = []
         for claim in page.claims:

@@ -241,8 +241,8 @@ def check_imported_systems() -> None:
         systems = real_systems.SETS[dataset][-1]
         names = {system.partition(": ")[0] for system in systems.values()}
         expected = (names | {*real_systems.BASELINES}) - {"GPT-3.5"}  # with nine outputs
-        assert {row.first.key.model for row in block.rows} == expected
-        assert {row.first.evaluation.n for row in block.rows} == {examples}
+        assert {row.representative.key.model for row in block.rows} == expected
+        assert {row.representative.evaluation.n for row in block.rows} == {examples}
         origins = [run.imported for run in RESULTS.records(dataset) if run.imported]
         assert {origin.file.removesuffix(".jsonl") for origin in origins} == {*systems}
         for origin in origins:

@@ -136,12 +136,12 @@ def make_runs(options: argparse.Namespace) -> None:
 
 def is_tuned(row: ResultRow) -> bool:
     """Return True if a row is a language model that was trained here."""
-    return row.first.key.model == "prompt" and row.first.trained
+    return row.representative.key.model == "prompt" and row.representative.trained
 
 
 def label_of(row: ResultRow) -> str:
     """Return what a row is: a reading, trained or not; a system; or what copies sentences."""
-    run = row.first
+    run = row.representative
     model, settings = run.key.model, run.config.model
     if model == "prompt":
         how = "as it is"
@@ -172,15 +172,15 @@ def table_of(name: str, block: LeaderboardBlock) -> Table:
             label = f"**{label}**"
         if not row.learned.comparable:
             label += f" ({row.learned.word})"
-        facts = row.first.evaluation.outputs
-        words = f"{row.words:.0f} / {facts.reference_words:.0f}" if row.words and facts else ""
+        outputs = row.representative.evaluation.outputs
+        words = f"{row.words:.0f} / {outputs.reference_words:.0f}" if row.words and outputs else ""
         lines.append((label, *rouge_cells(row), words, *costs_of(row)))
     return Table(PAGE, (name, *HEADINGS), lines)
 
 
 def costs_of(row: ResultRow) -> list[str]:
     """Return what training and writing took, means over seeds; cells of the training are empty without one."""
-    run = row.first
+    run = row.representative
     memory = max(run.costs.peak_memory_gb or 0.0 for run in row.runs)
     writing = fmean(run.costs.timings.summarize for run in row.runs)
     training, weights = [""] * 7, ""
@@ -216,10 +216,10 @@ def sentence_of(name: str, block: LeaderboardBlock, scores: ScoresOfRuns) -> str
     Rows are tested only if they are shown to have learned. The tests of each of the two questions are corrected together
     (Holm). A single seed has no verdict.
     """
-    rows = [row for row in block.rows if not row.first.oracle]
-    trained = [row for row in rows if row.first.trained]
+    rows = [row for row in block.rows if not row.representative.oracle]
+    trained = [row for row in rows if row.representative.trained]
     tuned = [row for row in rows if is_tuned(row)]
-    about = f"{name}, {format_count(rows[0].first.evaluation.n, 'example')}"
+    about = f"{name}, {format_count(rows[0].representative.evaluation.n, 'example')}"
     budgets = {budget_of(run) for row in trained for run in row.runs}
     if not tuned:
         return f"{about}: no language model was trained."
@@ -229,7 +229,7 @@ def sentence_of(name: str, block: LeaderboardBlock, scores: ScoresOfRuns) -> str
         )
     [(steps, size)] = budgets
     about = f"{about}, {steps:,} steps of {format_count(size, 'example')}: {loss_words(trained)}."
-    score = rows[0].first.evaluation.ranked_by
+    score = rows[0].representative.evaluation.ranked_by
     tests: list[tuple[str, PairDifference | None]] = []
     for row in tuned:
         as_it_is = untrained_twin(row, rows)
@@ -251,7 +251,7 @@ def sentence_of(name: str, block: LeaderboardBlock, scores: ScoresOfRuns) -> str
             tests.append((label_of(row), pair))
     lists = sort_by_test(tests)
     return (
-        f"{about}{effect} Against {label_of(best)}, R-Lsum {best.numbers[score].mean:.1f}: significantly below it:"
+        f"{about}{effect} Against {label_of(best)}, R-Lsum {best.means[score].mean:.1f}: significantly below it:"
         f" {lists['below']}. Above it: {lists['above']}. Not distinguished: {lists['alike']}."
         f" Not tested: {lists['untested']}."
     )
@@ -259,9 +259,9 @@ def sentence_of(name: str, block: LeaderboardBlock, scores: ScoresOfRuns) -> str
 
 def untrained_twin(row: ResultRow, rows: Sequence[ResultRow]) -> ResultRow | None:
     """Return the row of the same reading without training."""
-    reading = row.first.config.model["reading"]
+    reading = row.representative.config.model["reading"]
     for candidate in rows:
-        run = candidate.first
+        run = candidate.representative
         is_untrained = run.key.model == "prompt" and not run.trained
         if is_untrained and run.config.model["reading"] == reading:
             return candidate

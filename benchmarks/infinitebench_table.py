@@ -33,7 +33,7 @@ from longsumbench.metrics.aggregate import BOOTSTRAP_SEED, MEAN_RESAMPLES, Estim
 from longsumbench.metrics.rank_statistics import percentile_interval, spearman
 from longsumbench.metrics.statistics import resampled_means
 from longsumbench.runs.results import Results
-from longsumbench.views.columns import collect_columns
+from longsumbench.views.column_list import collect_columns
 from longsumbench.views.leaderboard import row_cells
 
 NAME = "infinitebench_sum"
@@ -115,7 +115,7 @@ def order_by_length(block: LeaderboardBlock, scores: ScoresOfRuns) -> Estimate:
     The scores are drawn; the words are the means of all examples.
     """
     words = np.array([row.words for row in block.rows])
-    aligned = aligned_scores([row.first for row in block.rows], "rougeLsum", scores)
+    aligned = aligned_scores([row.representative for row in block.rows], "rougeLsum", scores)
     assert aligned is not None
     means = resampled_means(aligned.values, MEAN_RESAMPLES, BOOTSTRAP_SEED, aligned.groups)
     correlations = spearman(words, np.vstack([aligned.values.mean(axis=0), means]))
@@ -126,9 +126,12 @@ def sentences(block: LeaderboardBlock, scores_of_runs: ScoresOfRuns) -> Iterator
     """Yield the words with numbers."""
     order = order_by_length(block, scores_of_runs)
     yield f"{order.mean:.2f} ({order.low:.2f} to {order.high:.2f})"
-    scores = {row.first.key.model: row.numbers["rougeLsum"].mean for row in block.rows}
+    scores = {row.representative.key.model: row.means["rougeLsum"].mean for row in block.rows}
     yield f"`MiniCPM3-4B` {scores['MiniCPM3-4B']:.1f} and `GPT-4` {scores['GPT-4']:.1f}"
-    parts = {row.first.key.model: row.first.evaluation.scores["rouge1"] for row in block.rows}
+    parts = {
+        row.representative.key.model: row.representative.evaluation.scores["rouge1"]
+        for row in block.rows
+    }
     recalls = sorted(part.r for part in parts.values())
     precisions = sorted(part.p for part in parts.values())
     yield f"R-1 recall goes from {recalls[0]:.1f} to {recalls[-1]:.1f}, precision only from"
@@ -141,7 +144,7 @@ def compare_first_figures(block: LeaderboardBlock) -> str:
     """Return our figures of each system, and below them those of rouge_score."""
     lines = [["system", "", "words", "R-1", "precision", "recall", "R-2", "R-Lsum"]]
     for row in block.rows:
-        model, scores = row.first.key.model, row.first.evaluation.scores
+        model, scores = row.representative.key.model, row.representative.evaluation.scores
         first = scores["rouge1"]
         figures = [first.f, first.p, first.r, scores["rouge2"].f, scores["rougeLsum"].f]
         lines.append([model, "here", f"{row.words:.0f}", *(f"{figure:.1f}" for figure in figures)])

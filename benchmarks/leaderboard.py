@@ -88,7 +88,7 @@ def make_runs(results: Results, systems: int, seeds: int, examples: int) -> None
     template = RunRecord.read(
         REFERENCE.run_folders("pubmed", "seal/*")[0]
     )  # whose settings all runs have
-    columns = [f"{kind}_{part}" for kind in template.evaluation.scores for part in "prf"]
+    columns = [f"{kind}_{statistic}" for kind in template.evaluation.scores for statistic in "prf"]
     for system in range(systems):
         better = draw.normal(0, 0.03)
         for seed in range(1, seeds + 1):

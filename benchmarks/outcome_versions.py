@@ -272,13 +272,13 @@ def run_case(name: str, folder: Path, digits: int = 6, dtype: str = "float64") -
     }
 
 
-def in_double_precision(config: RunConfig, stages: ArtifactCache) -> tuple[System, Texts]:
+def in_double_precision(config: RunConfig, cache: ArtifactCache) -> tuple[System, Texts]:
     """Return the system and the texts of a run; a network starts in float64, also from a checkpoint in float32."""
     system = new_system(config.model)
     if isinstance(system, NeuralSystem):
         initial_model = system.builder.initial_model
         system.builder.initial_model = lambda reader: initial_model(reader).double()  # type: ignore[method-assign]
-    return system, load_texts(config.dataset, stages)
+    return system, load_texts(config.dataset, cache)
 
 
 def case_words(name: str, folder: Path, dtype: str) -> list[str]:

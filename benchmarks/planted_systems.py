@@ -190,10 +190,11 @@ def describe(name: str, label: str, results: str, run: str) -> list[str]:
     (block,) = [block for block in table.comparable if any(row.key == run for row in block.rows)]
     row = next(row for row in block.rows if row.key == run)
     alone = gate_rows(
-        [row, *(other for other in block.rows if other.first.key.model == RANDOM)], table.scores
+        [row, *(other for other in block.rows if other.representative.key.model == RANDOM)],
+        table.scores,
     )[run]
     numbers = [
-        row.numbers[row.first.evaluation.ranked_by].mean,
+        row.means[row.representative.evaluation.ranked_by].mean,
         row.learned.floor,
         row.learned.lift,
     ]

@@ -85,7 +85,7 @@ def make_runs(options: argparse.Namespace) -> None:
 
 def label_of(row: ResultRow) -> str:
     """Return what a row's extracts were chosen by."""
-    run = row.first
+    run = row.representative
     if run.key.model != "ea":
         rank = run.config.model.get("rank", "none")
         return run.key.model + (f" by {rank}" if run.key.model == "ranker" else "")
@@ -97,7 +97,7 @@ def label_of(row: ResultRow) -> str:
 
 def is_pretrained(row: ResultRow) -> bool:
     """Return True for the scorer that starts from a pretrained encoder."""
-    return str(row.first.config.model.get("init", "random")) != "random"
+    return str(row.representative.config.model.get("init", "random")) != "random"
 
 
 def table_of(block: LeaderboardBlock, scores: ScoresOfRuns) -> Table:
@@ -109,14 +109,14 @@ def table_of(block: LeaderboardBlock, scores: ScoresOfRuns) -> Table:
     pairs = {}
     for row in block.rows:
         pair = compare_groups(scorer, row, "rougeLsum", scores)
-        if row.key != scorer.key and not row.first.oracle and pair is not None:
+        if row.key != scorer.key and not row.representative.oracle and pair is not None:
             pairs[row.key] = pair
     judged = correct_differences(pairs)
     lines = []
     for row in block.rows:
         cells = [label_of(row)]
         for measure in MEASURES:
-            mean, low, high = row.numbers[measure]
+            mean, low, high = row.means[measure]
             cells.append(f"{mean:.1f} ({low:.1f}–{high:.1f})")
         gap, difference = judged.get(row.key), ""
         if gap is not None:
@@ -131,12 +131,12 @@ def sentence_of(block: LeaderboardBlock, scores: ScoresOfRuns) -> str:
     (scorer,) = [row for row in block.rows if is_pretrained(row)]
     pairs = []
     for row in block.rows:
-        if row.key != scorer.key and not row.first.oracle:
+        if row.key != scorer.key and not row.representative.oracle:
             pairs.append((label_of(row), compare_groups(row, scorer, "rougeLsum", scores)))
     lists = sort_by_test(pairs)
     return (
-        f"{scorer.first.evaluation.n} papers: significantly below {label_of(scorer)}, in R-Lsum: {lists['below']}. Above"
-        f" it: {lists['above']}. Not distinguished: {lists['alike']}. Not tested: {lists['untested']}."
+        f"{scorer.representative.evaluation.n} papers: significantly below {label_of(scorer)}, in R-Lsum: {lists['below']}."
+        f" Above it: {lists['above']}. Not distinguished: {lists['alike']}. Not tested: {lists['untested']}."
     )
 
 

@@ -81,7 +81,7 @@ class LengthCurves:
 
     def point(self, measure: str, length: int) -> Estimate | None:
         """Return the mean of a measure at a length, over seeds; None if it was not measured."""
-        return self.tested[length].numbers.get(measure)
+        return self.tested[length].means.get(measure)
 
 
 def systems_at_lengths(
@@ -147,11 +147,11 @@ def _length_curves(
         ordered = sorted(by_seed.values(), key=lambda run: (run.key.seed or 0, run.run_id))
         groups[length] = average_seeds(ResultRow(tuple(ordered)), scores)
     shortest = groups[min(groups)]
-    first = shortest.first
-    label = f"{name} [{first.run_id[:SHORT_ID]}]" if is_shared else name
+    representative = shortest.representative
+    label = f"{name} [{representative.run_id[:SHORT_ID]}]" if is_shared else name
     learned = gate_rows([shortest], scores)[shortest.key]
-    trained = max(_text_lengths(first, "train"), default=0)
-    return LengthCurves(first.key.model, label, trained, groups, learned)
+    trained = max(_text_lengths(representative, "train"), default=0)
+    return LengthCurves(representative.key.model, label, trained, groups, learned)
 
 
 def _best_first(system: LengthCurves) -> tuple[float, str]:
@@ -229,7 +229,7 @@ def _recall_line(system: LengthCurves) -> ResultRow:
         points[CHANCE] = chance
     # A label that counts seeds must not promise more than the worst length has
     fewest = min(system.tested.values(), key=lambda group: len(group.runs))
-    return replace(fewest, numbers=points, learned=system.learned)
+    return replace(fewest, means=points, learned=system.learned)
 
 
 def _recall_at(kind: str, length: int) -> str:

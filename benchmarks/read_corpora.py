@@ -119,7 +119,7 @@ def measured(name: str, folder: Path, limit: int | None, workers: int | None) ->
         "seconds": seconds,
         "peak": peak,
         "helper": helper,
-        "splits": texts.facts["examples"],
+        "splits": texts.metadata["examples"],
         **counts,
     }
 

@@ -37,11 +37,11 @@ ASKED = 2_000  # documents of 4,000 words a second on two cores
 SHARED = Path(__file__).parents[2] / "shared" / "data" / "elife"
 
 
-def prose(folder: Path | None, stages: ArtifactCache) -> Iterator[str]:
+def prose(folder: Path | None, cache: ArtifactCache) -> Iterator[str]:
     """Yield long texts, blank lines between their paragraphs, over and over."""
     while True:
         if folder is None:
-            for example in load_texts(DatasetSettings(name="aclsum"), stages).splits["train"]:
+            for example in load_texts(DatasetSettings(name="aclsum"), cache).splits["train"]:
                 yield "\n\n".join(" ".join(sentences) for sentences in example.texts("paragraph"))
             continue
         for file in sorted(folder.glob("*.jsonl.gz")):

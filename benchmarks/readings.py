@@ -208,10 +208,12 @@ def run_points(words: Sequence[str], points: Iterable[dict[str, Any]]) -> None:
 
 def label_of(row: ResultRow) -> str:
     """Return the reading of a row, or what copies sentences."""
-    model = row.first.config.model
-    if row.first.key.model != "prompt":
+    model = row.representative.config.model
+    if row.representative.key.model != "prompt":
         rank = model.get("rank", "none")
-        return row.first.key.model + (f" by {rank}" if row.first.key.model == "ranker" else "")
+        return row.representative.key.model + (
+            f" by {rank}" if row.representative.key.model == "ranker" else ""
+        )
     large = f" of {LARGE_BUDGET:,}" if model["input_length"] == LARGE_BUDGET else ""
     return f"`{model['reading']}`{large}"
 
@@ -221,13 +223,13 @@ def table_of(name: str, block: LeaderboardBlock) -> Table:
     lines = []
     best = block.rows[0].key
     for row in block.rows:
-        run = row.first
+        run = row.representative
         label = label_of(row)
         marked = row.key == best or row.key in block.best_set
         cells = [f"**{label}**" if marked else label]
         cells += survival_cells(row) if is_planted(row) else rouge_cells(row)
-        facts, seen = run.evaluation.outputs, source_seen(run)
-        cells.append(f"{facts.words:.0f} / {facts.reference_words:.0f}" if facts else "")
+        outputs, seen = run.evaluation.outputs, source_seen(run)
+        cells.append(f"{outputs.words:.0f} / {outputs.reference_words:.0f}" if outputs else "")
         cells.append("" if seen is None else f"{seen:.0f} %")
         cells += costs_of(row)
         lines.append(tuple(cells))
@@ -264,7 +266,7 @@ def copies_sentence(results: Results) -> str:
     for name in SETS:
         rows = read_table(results, f"readings_{name}")
         block = rows.comparable[0]
-        extracts = {label_of(row) for row in block.rows if row.first.key.model != "prompt"}
+        extracts = {label_of(row) for row in block.rows if row.representative.key.model != "prompt"}
         lists = compare_with_best(block, rows.scores, extracts - {"random"})[1]
         numbers[lists["above"] != "none"] += 1
     return f"copied sentences are above its best way of reading on {numbers[True]} of {len(SETS)} sets of texts"
@@ -272,33 +274,31 @@ def copies_sentence(results: Results) -> str:
 
 def is_planted(row: ResultRow) -> bool:
     """Return True if the texts have planted facts."""
-    return row.first.config.dataset.plant is not None
+    return row.representative.config.dataset.plant is not None
 
 
 def with_interval(row: ResultRow, score: str) -> str:
     """Return a score with its interval."""
-    mean, low, high = row.numbers[score]
+    mean, low, high = row.means[score]
     return f"{mean:.1f} ({low:.1f}–{high:.1f})"
 
 
 def rouge_cells(row: ResultRow) -> list[str]:
     """Return R-1, R-2 and R-Lsum of a row."""
-    means = [f"{row.numbers[kind].mean:.1f}" for kind in ("rouge1", "rouge2")]
+    means = [f"{row.means[kind].mean:.1f}" for kind in ("rouge1", "rouge2")]
     return [*means, with_interval(row, "rougeLsum")]
 
 
 def survival_cells(row: ResultRow) -> list[str]:
     """Return the facts that a row's summaries state right and wrong, and what its length allows, in percent."""
-    bounds = [
-        f"{row.numbers[f'fact_survival_{bound}'].mean:.0f}" for bound in ("random", "ceiling")
-    ]
-    wrong = f"{row.numbers['fact_survival_wrong'].mean:.1f}"
+    bounds = [f"{row.means[f'fact_survival_{bound}'].mean:.0f}" for bound in ("random", "ceiling")]
+    wrong = f"{row.means['fact_survival_wrong'].mean:.1f}"
     return [with_interval(row, "fact_survival"), wrong, "–".join(bounds)]
 
 
 def costs_of(row: ResultRow) -> list[str]:
     """Return tokens sent and requests of an example, which extracts do not have, and the peak memory."""
-    run, counts = row.first, row.first.ledger.counts
+    run, counts = row.representative, row.representative.ledger.counts
     memory = f"{run.costs.peak_memory_gb:.1f} GB"
     if "requests" not in counts:
         return ["", "", memory]
@@ -313,9 +313,9 @@ def costs_of(row: ResultRow) -> list[str]:
 def sentence_of(name: str, block: LeaderboardBlock, scores: ScoresOfRuns) -> str:
     """Return which reading has the highest R-Lsum, or keeps most planted facts, and which rows a test tells from it."""
     best, lists = compare_with_best(block, scores)
-    score = best.first.evaluation.ranked_by
-    about = f"{name}, {best.first.evaluation.n} examples:"
-    mean = best.numbers[score].mean
+    score = best.representative.evaluation.ranked_by
+    about = f"{name}, {best.representative.evaluation.n} examples:"
+    mean = best.means[score].mean
     if is_planted(best) and not mean:
         return f"{about} none of the readings keeps a planted fact."
     has_most = f"has the highest R-Lsum, {mean:.1f}"
@@ -336,9 +336,9 @@ def compare_with_best(
     The best one is chosen by the same scores, so the tests of every reading against every row are corrected together
     (Holm).
     """
-    rows = [row for row in block.rows if not row.first.oracle]
-    best, *readings = [row for row in rows if row.first.key.model == "prompt"]
-    score = best.first.evaluation.ranked_by
+    rows = [row for row in block.rows if not row.representative.oracle]
+    best, *readings = [row for row in rows if row.representative.key.model == "prompt"]
+    score = best.representative.evaluation.ranked_by
     rivals = [row for row in rows if row.key != best.key]
     pairs = [(label_of(row), compare_groups(row, best, score, scores)) for row in rivals]
     others = []
@@ -374,8 +374,8 @@ def sort_by_test(
 
 def draw_picture(block: LeaderboardBlock) -> bytes:
     """Draw R-Lsum of each row but the oracle, with its interval; return a PNG."""
-    rows = [row for row in reversed(block.rows) if not row.first.oracle]
-    number = rows[0].first.evaluation.n
+    rows = [row for row in reversed(block.rows) if not row.representative.oracle]
+    number = rows[0].representative.evaluation.n
 
     def draw(figure: "Figure") -> None:
         notes = (
@@ -385,8 +385,8 @@ def draw_picture(block: LeaderboardBlock) -> bytes:
         add_title_and_notes(figure, "A small language model reads papers in different ways", notes)
         plot = figure.subplots()
         for place, row in enumerate(rows):
-            colour = COLOURS[0] if row.first.key.model == "prompt" else GREY
-            mean, low, high = row.numbers["rougeLsum"]
+            colour = COLOURS[0] if row.representative.key.model == "prompt" else GREY
+            mean, low, high = row.means["rougeLsum"]
             plot.plot([low, high], [place, place], color=colour, linewidth=2.4, alpha=0.6)
             plot.plot([mean], [place], "o", color=colour, markersize=7)
             plot.annotate(

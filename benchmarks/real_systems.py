@@ -155,13 +155,13 @@ def make_runs(name: str) -> None:
             if "released" in variant
             else origin
         )
-        facts: dict[str, Any] = {
+        labels: dict[str, Any] = {
             "model": model,
             "variant": variant,
             "origin": source,
             "intersect": True,
         }
-        longsumbench.import_outputs(folder / f"{file}.jsonl", dataset=dataset, **facts, **settings)
+        longsumbench.import_outputs(folder / f"{file}.jsonl", dataset=dataset, **labels, **settings)
 
 
 def publish(
@@ -211,7 +211,7 @@ def check_scores(results: Results, outputs: Path) -> None:
         difference = abs(100 * (means["rougeLsum_f"] - published[file]["rougeLsum"]))
         assert difference < LARGEST_DIFFERENCE.get(file, 0.25), file
         for kind, score in record.evaluation.scores.items():
-            own_means = 100 * means[[f"{kind}_{part}" for part in "prf"]]
+            own_means = 100 * means[[f"{kind}_{statistic}" for statistic in "prf"]]
             assert np.allclose(own_means, [score.p, score.r, score.f], rtol=0, atol=1e-9), file
         for row in list(read_rows(outputs / "import" / f"{file}.jsonl"))[start::EVERY]:
             expected = library.score_multi(references[row["id"]], row["prediction"])

@@ -28,9 +28,9 @@ from probe_claims import (
 from longsumbench.leaderboards.seed_groups import ResultRow, compare_groups
 from longsumbench.leaderboards.significance import Outcome, correct_differences
 from longsumbench.leaderboards.table import read_table
-from longsumbench.metrics.output_facts import OutputFacts
+from longsumbench.metrics.output_stats import OutputStats
 from longsumbench.runs.results import Results
-from longsumbench.views.columns import collect_columns
+from longsumbench.views.column_list import collect_columns
 from longsumbench.views.figures import (
     COLOURS,
     GREY,
@@ -105,7 +105,7 @@ class Rows:
 
     def score(self, start: str, dataset: str = QMSUM) -> str:
         """Return the R-Lsum of a row."""
-        return f"{self.row(start, dataset).numbers['rougeLsum'].mean:.1f}"
+        return f"{self.row(start, dataset).means['rougeLsum'].mean:.1f}"
 
     def gain(self, start: str) -> str:
         """Return what the outputs of a row gain by their sources in R-2, as share of what Random gains."""
@@ -115,11 +115,11 @@ class Rows:
         """Return the R-Lsum of the outputs of a row as answers to other questions."""
         return f"{self.row(start).learned.floor:.1f}"
 
-    def outputs(self, start: str) -> OutputFacts:
-        """Return facts about the outputs of a row."""
-        facts = self.row(start).first.evaluation.outputs
-        assert facts is not None
-        return facts
+    def outputs(self, start: str) -> OutputStats:
+        """Return the stats of the outputs of a row."""
+        outputs = self.row(start).representative.evaluation.outputs
+        assert outputs is not None
+        return outputs
 
 
 def tables_of_qmsum(rows: Rows) -> list[Table]:
@@ -148,7 +148,7 @@ def tables_of_qmsum(rows: Rows) -> list[Table]:
 def kind_of(row: ResultRow) -> str:
     """Return the kind of a system, a key of KINDS."""
     trained, zero_shot, baseline = KINDS
-    if not row.first.imported:
+    if not row.representative.imported:
         return baseline
     return zero_shot if "zero-shot" in row.label else trained
 
@@ -156,11 +156,11 @@ def kind_of(row: ResultRow) -> str:
 def draw_picture(rows: Rows) -> bytes:
     """Draw R-2 and R-Lsum of each system on QMSum against the length of its outputs; return a PNG."""
     lengths = [
-        (row, row.first.evaluation.outputs)
+        (row, row.representative.evaluation.outputs)
         for row in rows.blocks[QMSUM].rows
-        if not row.first.oracle
+        if not row.representative.oracle
     ]
-    systems = [(row, facts.words, facts.reference_words) for row, facts in lengths if facts]
+    systems = [(row, stats.words, stats.reference_words) for row, stats in lengths if stats]
     labelled_rows = {row.key for name in LABELLED for row in [rows.row(name)]}
 
     def draw(figure: "Figure") -> None:
@@ -173,7 +173,7 @@ def draw_picture(rows: Rows) -> bytes:
         for plot, measure in zip(plots, ("rouge2", "rougeLsum"), strict=True):
             for row, words, _ in systems:
                 colour, marker = KINDS[kind_of(row)]
-                mean, low, high = row.numbers[measure]
+                mean, low, high = row.means[measure]
                 face = colour if row.ranked else "white"
                 plot.plot(
                     [words, words], [low, high], color=colour, linewidth=1.6, alpha=0.6, zorder=2
@@ -195,9 +195,9 @@ def draw_picture(rows: Rows) -> bytes:
                         "va": "center",
                     }
                     plot.annotate(
-                        row.first.key.model,
+                        row.representative.key.model,
                         (words, mean),
-                        LABEL_PLACES.get(row.first.key.model, (7, 1)),
+                        LABEL_PLACES.get(row.representative.key.model, (7, 1)),
                         **style,
                     )
             plot.axvline(systems[0][-1] or 0.0, color=GREY, linestyle="--", linewidth=1.0, zorder=1)
@@ -235,7 +235,7 @@ def marked(cell: str) -> str:
 def sentences(rows: Rows) -> Iterator[str]:
     """Yield the words with numbers."""
     score, gain, outputs = rows.score, rows.gain, rows.outputs
-    opus = rows.row("Claude-Opus-5").first.evaluation.scores["rouge1"]
+    opus = rows.row("Claude-Opus-5").representative.evaluation.scores["rouge1"]
     tests = rows.blocks[QMSUM].differences
     smallest = [judged.detectable for (_, name), judged in tests.items() if name == "rougeLsum"]
     yield f"with 80 % power is {min(smallest):.1f} to {max(smallest):.1f}, by row"
@@ -262,7 +262,7 @@ def sentences(rows: Rows) -> Iterator[str]:
 def count_shown(rows: Rows) -> int:
     """Return how many differences in R-Lsum of the GPT-5.6 from the Claude models are shown, tested together."""
     groups = [
-        [row for row in rows.blocks[QMSUM].rows if row.first.key.model.startswith(family)]
+        [row for row in rows.blocks[QMSUM].rows if row.representative.key.model.startswith(family)]
         for family in ("GPT-5.6", "Claude")
     ]
     pairs = {}
@@ -278,9 +278,9 @@ def front_sentences(rows: Rows) -> list[tuple[str, str]]:
     block = rows.blocks[QMSUM]
     first = block.rows[0]
     ties = {*block.best_set} - {first.key}
-    opus = rows.row("Claude-Opus-5").first.evaluation.scores["rouge1"]
+    opus = rows.row("Claude-Opus-5").representative.evaluation.scores["rouge1"]
     words = [
-        f"{first.first.key.model} is first, and {len(ties) or 'no system'} ties with it",
+        f"{first.representative.key.model} is first, and {len(ties) or 'no system'} ties with it",
         f"precision is {opus.p:.1f}, its recall {opus.r:.1f}",
     ]
     return [(page, text) for page in FRONT_PAGES for text in words]

@@ -65,9 +65,9 @@ def write_checkpoints(
 ) -> list[Path]:
     """Write architectures in PageSum's size; return their folders."""
     first = [word.partition(",")[0] for word in overrides]  # of several seeds
-    config, stages = plan([*first, "model=pagesum", "model.init=random"])[0].config, user_cache()
-    train = load_texts(config.dataset, stages).splits["train"]
-    tokenizer = trained_tokenizer(train, vars(config.model)["vocabulary_size"], stages)
+    config, cache = plan([*first, "model=pagesum", "model.init=random"])[0].config, user_cache()
+    train = load_texts(config.dataset, cache).splits["train"]
+    tokenizer = trained_tokenizer(train, vars(config.model)["vocabulary_size"], cache)
     special = [(token, tokenizer.convert_tokens_to_ids(token)) for token in ("<s>", "</s>")]
     written = []
     for name in architectures:

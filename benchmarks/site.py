@@ -76,7 +76,7 @@ def make_runs(results: Results, dataset: str, systems: int, seeds: int, examples
     template = RunRecord.read(
         REFERENCE.run_folders("pubmed", "seal/*")[0]
     )  # whose settings all runs have
-    columns = [f"{kind}_{part}" for kind in ROUGE_TYPES for part in "prf"]
+    columns = [f"{kind}_{statistic}" for kind in ROUGE_TYPES for statistic in "prf"]
     summaries = results.root / f"{dataset}.jsonl"
     write_summaries(summaries, (Summary(name, "A summary. " * 40) for name in ids))
     for system in range(systems):

@@ -185,17 +185,17 @@ def read_rows(results: Results, part: Part) -> tuple[Rows, list[ResultRow], Scor
     cut: list[ResultRow] = []
     for block in table.comparable:
         for row in block.rows:
-            if row.first.imported:
+            if row.representative.imported:
                 cut.append(row)
-            elif row.first.key.model == "prompt":
-                own[row.first.run_id] = row
+            elif row.representative.key.model == "prompt":
+                own[row.representative.run_id] = row
             else:
                 extracts.append(row)
     rows = {}
     for row in cut:
-        model, strategy = row.first.key.model, row.first.variant
+        model, strategy = row.representative.key.model, row.representative.variant
         if strategy in (BASE, *part.strategies):
-            rows[model, strategy] = Row(own[imported_from(row.first)], row)
+            rows[model, strategy] = Row(own[imported_from(row.representative)], row)
     return rows, extracts, table.scores
 
 
@@ -233,7 +233,7 @@ def interactions_of(
         for strategy in part.strategies:
             names = [(first, strategy), (first, BASE), (second, strategy), (second, BASE)]
             if all(name in rows for name in names):
-                runs = [rows[name].cut.first for name in names]
+                runs = [rows[name].cut.representative for name in names]
                 aligned = aligned_scores(runs, SCORE, scores)
                 assert aligned is not None
                 gains = aligned.values[:, [0, 2]] - aligned.values[:, [1, 3]]
@@ -259,23 +259,23 @@ def table_of(
             own, cut = rows[model, strategy]
             gain = gains.get((model, strategy))
             interval = "" if gain is None else f" ({format_interval(gain.low, gain.high, '+.2f')})"
-            seen = source_seen(own.first)
+            seen = source_seen(own.representative)
             lines.append(
                 (
                     model,
                     f"`{strategy}`",
                     with_interval(cut, SCORE),
                     "" if gain is None else f"{gain.mean:+.2f}{interval}",
-                    f"{own.numbers[SCORE].mean:.1f}",
+                    f"{own.means[SCORE].mean:.1f}",
                     f"{mean_words(own):.0f}",
                     "" if seen is None else f"{seen:.0f} %",
                     *costs_of(own)[:2],
                 )
             )
     for row in extracts:
-        if not row.first.oracle:
-            score = f"{row.numbers[SCORE].mean:.1f}"
-            read = "" if row.first.key.model == "random" else "100 %"
+        if not row.representative.oracle:
+            score = f"{row.means[SCORE].mean:.1f}"
+            read = "" if row.representative.key.model == "random" else "100 %"
             length = f"{mean_words(row):.0f}"
             interval = with_interval(row, SCORE)
             lines.append(("copied", label_of(row), interval, "", score, length, read, "", ""))
@@ -286,7 +286,7 @@ def table_of(
 
 def mean_words(row: ResultRow) -> float:
     """Return the mean words of a row's outputs."""
-    outputs = row.first.evaluation.outputs
+    outputs = row.representative.evaluation.outputs
     assert outputs is not None
     return outputs.words
 
@@ -321,7 +321,7 @@ def describe_tokens(rows: Rows, model: str, strategy: str, gain: CorrectedDiffer
     """Say what a thousand further tokens change, without a period."""
     sent = []
     for name in (BASE, strategy):
-        run = rows[model, name].own.first
+        run = rows[model, name].own.representative
         sent.append(run.ledger.counts["prompt_tokens"] / run.evaluation.n)
     thousands = (sent[1] - sent[0]) / 1_000
     interval = format_interval(gain.low / thousands, gain.high / thousands, "+.2f")

@@ -203,6 +203,6 @@ def empty_cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 
 @pytest.fixture
-def stages(tmp_path: Path) -> ArtifactCache:
-    """An empty stage store."""
+def cache(tmp_path: Path) -> ArtifactCache:
+    """An empty artifact cache."""
     return ArtifactCache(tmp_path / "stages")

@@ -50,8 +50,8 @@ def tuned(f: float, seeds: Iterable[int] = SEEDS, steps: int = 50) -> list[RunRe
 def as_it_is(f: float) -> RunRecord:
     """Return the run of the same model without training."""
     config = {"model": {"reading": "beginning", "tune_all": False}}
-    facts = {"checkpoint": "a folder"}
-    return record("prompt", f, run_id="as it is0000", config=config, system=facts)
+    system = {"checkpoint": "a folder"}
+    return record("prompt", f, run_id="as it is0000", config=config, system=system)
 
 
 def table(folder: Path, *runs: RunRecord, word: str = LEARNED) -> tuple[LeaderboardBlock, Any]:
@@ -60,7 +60,7 @@ def table(folder: Path, *runs: RunRecord, word: str = LEARNED) -> tuple[Leaderbo
     found = read_table(Results(folder), "arxiv")
     rows = []
     for row in program.rows_of(found).rows:
-        rows.append(replace(row, learned=Learned(word if row.first.trained else "")))
+        rows.append(replace(row, learned=Learned(word if row.representative.trained else "")))
     return LeaderboardBlock(tuple(rows)), found.scores
 
 

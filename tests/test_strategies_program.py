@@ -10,7 +10,7 @@ from support.run_records import record
 from support.stored_runs import store
 
 from longsumbench.leaderboards.significance import correct_differences
-from longsumbench.metrics.output_facts import OutputFacts
+from longsumbench.metrics.output_stats import OutputStats
 from longsumbench.runs.record import ImportedOutputs
 from longsumbench.runs.results import Results
 
@@ -22,7 +22,7 @@ def stored(folder: Path, scores: Mapping[tuple[str, str], float]) -> tuple[str, 
     """Write runs of models and strategies with these R-Lsum; return the sentences and the first cells of the rows."""
     for (model, strategy), score in scores.items():
         run_id = f"{model}-{strategy.replace(' ', '')}"
-        outputs = OutputFacts(40, 40, 40, 0, words=80.0, reference_words=120.0)
+        outputs = OutputStats(40, 40, 40, 0, words=80.0, reference_words=120.0)
         counts = {"requests": 40, "prompt_tokens": 40 * TOKENS[strategy]}
         settings = {**program.COMMON, **program.STRATEGIES[strategy], "checkpoint": model}
         own = record(

@@ -122,7 +122,7 @@ def _describe_all(results: Results, runs: Sequence[RunRecord], commands: Mapping
     for run in runs:
         datasets.setdefault(run.key.dataset, []).append(run)
     papers, *others = [_test_runs(results, members) for members in datasets.values()]
-    evaluation = papers.rows[0].first.evaluation
+    evaluation = papers.rows[0].representative.evaluation
     sentences = [describe_leader(papers), *map(describe_best, others)]
     sentences.append(describe_unlearned(papers.rows))
     heading = f"{evaluation.n} papers, summarized and scored in the same way (dataset={next(iter(datasets))})"

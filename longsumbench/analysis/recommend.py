@@ -40,7 +40,7 @@ from longsumbench.runs.record import RunRecord, source_seen
 from longsumbench.runs.results import Results
 from longsumbench.sweeps.run import plan_launch
 from longsumbench.sweeps.sweep import Launch
-from longsumbench.views.fact_columns import fact_halves
+from longsumbench.views.columns import fact_halves
 from longsumbench.views.footnotes import describe_untrained
 from longsumbench.views.leaderboard import update_table
 from longsumbench.views.outcomes import describe_leader, describe_needed, describe_unlearned
@@ -166,7 +166,7 @@ def choose_texts(words: Sequence[str], plant: bool = False) -> ChosenTexts:
         words = [*words, *limits]
     mean_words = sum(split.source_words) / len(split)
     found = f"Found {describe_work(len(split))} of {mean_words:,.0f} words on average"
-    skipped = sum(Counter(texts.facts["skipped"].get(split.name, {})).values())
+    skipped = sum(Counter(texts.metadata["skipped"].get(split.name, {})).values())
     if skipped:
         found += f"; {format_count(skipped, 'text')} left out, too short or unusable"
     if plant:
@@ -369,15 +369,17 @@ def describe_choice(block: LeaderboardBlock) -> list[str]:
     """
     decided = block.decide()
     alike = block.ranked if decided is None else (decided.best, *decided.undecided)
-    candidates = [row for row in alike if row.first.key.model != "random"]
+    candidates = [row for row in alike if row.representative.key.model != "random"]
     if not candidates:
         return ["No system can be recommended: none is ranked.", describe_leader(block)]
-    evaluation = block.rows[0].first.evaluation
+    evaluation = block.rows[0].representative.evaluation
     untested = decided is not None and decided.difference.outcome == Outcome.FEW_EXAMPLES
     if untested or (evaluation.groups or evaluation.n) < FEWEST_TEXTS:
         sentence = f"No choice: too few texts. {describe_leader(block)}"
         return [sentence, describe_needed(block)]
-    choice = min(candidates, key=lambda row: (_price(row.first), row.first.seconds))
+    choice = min(
+        candidates, key=lambda row: (_price(row.representative), row.representative.seconds)
+    )
     reason = " It costs the least of those not shown to be below the best." if alike[1:] else ""
     sentence = f"Choose {choice.label}. {describe_leader(block)}{reason}"
     return [
@@ -394,7 +396,7 @@ def _price(run: RunRecord) -> float:
 
 
 def _describe_reading(row: ResultRow) -> str:
-    name, seen = row.label, source_seen(row.first)
+    name, seen = row.label, source_seen(row.representative)
     if seen is None:
         return f"How much of a text {name} reads is not known."
     if seen >= _WHOLE_PERCENT:
@@ -414,7 +416,7 @@ def describe_places(row: ResultRow) -> str:
 
 
 def _describe_cost(row: ResultRow) -> str:
-    run = row.first
+    run = row.representative
     training = f"{format_duration(run.fit.seconds)} of training; " if run.trained else ""
     work = describe_work(run.num_outputs, seconds=run.costs.timings.summarize)
     dollars = f", US$ {_price(run):,.2f}" if _price(run) else ""

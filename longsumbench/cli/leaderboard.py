@@ -94,15 +94,15 @@ _ARGUMENTS = (
 
 def _execute(options: Namespace) -> None:
     from longsumbench.core.bounds import check_choice
-    from longsumbench.leaderboards.comparability import ROUGE_PARTS
+    from longsumbench.leaderboards.comparability import ROUGE_STATISTICS
     from longsumbench.leaderboards.published import find_published
     from longsumbench.leaderboards.table import find_datasets, read_table
-    from longsumbench.views.columns import choose_columns, collect_columns, list_columns
+    from longsumbench.views.column_list import choose_columns, collect_columns, list_columns
     from longsumbench.views.leaderboard import TableView, update_table
 
-    parts = {name.lower(): part for part, name in ROUGE_PARTS.items()}
-    check_choice("--measure", options.measure, tuple(parts))
-    part = parts[options.measure]
+    statistics = {name.lower(): statistic for statistic, name in ROUGE_STATISTICS.items()}
+    check_choice("--measure", options.measure, tuple(statistics))
+    statistic = statistics[options.measure]
     results = open_results(options)
     if options.matrix is not None:
         print_text(*_matrix(options, results))
@@ -113,12 +113,12 @@ def _execute(options: Namespace) -> None:
         records: list[RunRecord] = []
         for name in names:
             records += results.records(name)
-        all_columns = collect_columns(records, part)
+        all_columns = collect_columns(records, statistic)
         if columns == ["help"]:
             print_text(list_columns(all_columns))
             return
         columns = [column.name for column in choose_columns(columns, all_columns)]
-    published = find_published(split_names(options.published), part)
+    published = find_published(split_names(options.published), statistic)
     # Errors of --against come before any table is printed.
     curve_files = _draw_against(options, results, names)
     for name in names:
@@ -130,8 +130,8 @@ def _execute(options: Namespace) -> None:
                 raise
             results.leave_out(error)
             continue
-        if part != table.part or options.by_run:
-            table = read_table(results, name, part, options.by_run)
+        if statistic != table.statistic or options.by_run:
+            table = read_table(results, name, statistic, options.by_run)
         view = TableView(table, tuple(columns), options.block, published)
         _print_table(options, view, len(names))
     print_text(*curve_files)
@@ -151,7 +151,7 @@ def _print_table(options: Namespace, view: "TableView", num_tables: int) -> None
         print_text(_put_latex(options, view.latex(), num_tables), "")
     else:
         print_text(view.render(), "")
-        if table.part == "f":
+        if table.statistic == "f":
             for file in view.picture_files():
                 print_text(open_results(options).root / "leaderboard" / file, "")
 

@@ -48,12 +48,12 @@ class Source:
 
     Attributes:
         inputs: JSON values that decide the rows; part of the stage key.
-        facts: for the record; no paths of this machine.
+        metadata: for the record; no paths of this machine.
         entries: yields the rows. It may stop at splits in the set it gets: the full ones are added to it.
     """
 
     inputs: Mapping[str, Any]
-    facts: Mapping[str, Any]
+    metadata: Mapping[str, Any]
     entries: Callable[[set[str]], Iterator[Entry]]
 
 

@@ -85,5 +85,5 @@ class LanguageModel(Protocol):
     def identity(self) -> dict[str, Any]:
         """Return what identifies the model beyond its settings (hashes, a commit) as JSON values."""
 
-    def facts(self) -> dict[str, Any]:
-        """Return facts about the model, as `System.facts` does; no prompt is needed for them."""
+    def metadata(self) -> dict[str, Any]:
+        """Return what is known of the model, as `System.metadata` does; no prompt is needed for it."""

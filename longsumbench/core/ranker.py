@@ -88,7 +88,7 @@ class EncoderRanker(NetworkRanker):
         """Find the encoder, `settings.rank_checkpoint`."""
 
     @abstractmethod
-    def facts(self) -> dict[str, int]:
+    def metadata(self) -> dict[str, int]:
         """Return counts for the record of a run."""
 
 
@@ -102,7 +102,7 @@ class LearnedRanker(NetworkRanker):
         train: Split | None,
         validation: Split | None,
         settings: RankerSettings,
-        stages: ArtifactCache,
+        cache: ArtifactCache,
     ) -> Self:
         """Return a ranker fitted to a training split, from the stage "ranker", which is built if needed.
 

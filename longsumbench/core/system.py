@@ -186,7 +186,7 @@ class FitContext:
         train: None if the dataset has no training split.
         validation: None if the dataset has no validation split.
         recipe: how to train, and for how long.
-        stages: the cache of finished stages, shared between runs.
+        cache: finished stages, shared between runs.
         scoring: which words count as equal, for systems that compare texts by ROUGE.
         open_run: returns the system of a finished run, by its id or folder. Raises UsageError if there is none.
         workdir: the run's folder for what it needs until it is finished; None outside a run.
@@ -195,7 +195,7 @@ class FitContext:
     train: Split | None
     validation: Split | None
     recipe: TrainConfig
-    stages: ArtifactCache
+    cache: ArtifactCache
     scoring: Scoring = field(default_factory=Scoring)
     open_run: Callable[[str], "System"] = _no_runs
     workdir: Path | None = None
@@ -290,8 +290,8 @@ class System(ABC):
         data alone, so a resumed run gets the same ones.
         """
 
-    def facts(self) -> dict[str, Any]:
-        """Return facts about the fitted system as JSON values, for the record and the tables; none by default.
+    def metadata(self) -> dict[str, Any]:
+        """Return what is known of the fitted system as JSON values, for the record and the tables; none by default.
 
         Tables know these: "checkpoint", "revision" (commit), "weights" ("safetensors", "bin" or "GGUF Q4_1"), "parameters",
         "context" (tokens it can read at most), "engine", "prompt", "prompt_hash", "released" (ISO date).

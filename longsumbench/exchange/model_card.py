@@ -32,7 +32,7 @@ _HIGHER = {
 
 def shared_numbers(record: RunRecord) -> dict[str, Estimate]:
     """Return name → mean of ROUGE (F1) and of the measures of which a higher one is better, 0–100."""
-    names = _HIGHER.union(comparability.numbers_shown([record]))
+    names = _HIGHER.union(comparability.shown_measures([record]))
     numbers = {name: score.f1 for name, score in record.evaluation.scores.items()}
     for name, measure in record.evaluation.measures.items():
         if name in names:

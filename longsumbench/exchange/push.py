@@ -59,9 +59,9 @@ def push_run(results: Results, run: str, repository: str, private: bool = False)
     with TemporaryDirectory() as name:
         staged = Path(name)
         saved_system.load().save(staged)
-        facts: dict[str, Any] = {**read_saved(staged), "decode": recorded_decoding(record)}
-        facts["config"] = shorten_values(facts["config"])
-        write_atomically(staged / "system.json", json.dumps(facts, indent=1))
+        saved: dict[str, Any] = {**read_saved(staged), "decode": recorded_decoding(record)}
+        saved["config"] = shorten_values(saved["config"])
+        write_atomically(staged / "system.json", json.dumps(saved, indent=1))
         for path, content in hub_files(hide_folders(record), repository).items():
             write_atomically(staged / path, content)
         for file in staged.rglob("*"):

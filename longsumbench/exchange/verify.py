@@ -58,7 +58,7 @@ from longsumbench.runs.record import (
     RunCosts,
     RunRecord,
     output_files,
-    recorded_facts,
+    recorded_metadata,
     split_variant,
 )
 from longsumbench.runs.results import Results, find_stage, hash_scored_files
@@ -246,13 +246,13 @@ def _expected_record(
 ) -> RunRecord:
     """Return a record with what its settings, texts and summaries decide; the other fields are its own."""
     copies = copies_sources(config, record.fit, record.system.checkpoint)
-    facts = recorded_facts(texts.facts, RecordedTexts)
+    recorded_texts = recorded_metadata(texts.metadata, RecordedTexts)
     model = config.model
     is_import = isinstance(model, ImportedConfig)
     changes: dict[str, Any] = {
         "outputs_digest": digest_texts(summaries),
         "ledger": total_ledger(summaries, copies, config.decode),
-        "texts": replace(facts, more=record.texts.more),
+        "texts": replace(recorded_texts, more=record.texts.more),
     }
     if is_import and not record.config.model.get("imported"):
         _log.warning(f"{record.label}: settings not checked, because this system is not installed")

@@ -21,11 +21,11 @@ MEASURE_HEADINGS = {  # measures that tables show; other metrics show their firs
     "fact_survival": "facts\nright",
 }
 SPLIT_ORDER = ("test", "validation", "train")  # of tables of equal size
-ROUGE_PARTS = {"f": "F1", "p": "precision", "r": "recall"}  # name in scores → name in tables
+ROUGE_STATISTICS = {"f": "F1", "p": "precision", "r": "recall"}  # name in scores → name in tables
 
 
 def find_heading(name: str) -> str:
-    """Return the heading of a number in tables, on one line."""
+    """Return the heading of a measure in tables, on one line."""
     return {**ROUGE_HEADINGS, **MEASURE_HEADINGS}.get(name, name).replace("\n", " ")
 
 
@@ -39,18 +39,18 @@ def comparison_key(record: RunRecord) -> tuple[str, str, str, str]:
     )
 
 
-def numbers_shown(members: Sequence[RunRecord]) -> dict[str, str]:
-    """Return the numbers that tables of comparable runs show (name → heading), measures before ROUGE.
+def shown_measures(members: Sequence[RunRecord]) -> dict[str, str]:
+    """Return the measures that tables of comparable runs show (name → heading), those of ROUGE last.
 
     Only the CSV has metrics that were requested in addition to the dataset's own.
     """
-    first = members[0].evaluation.ranked_by
-    if first in ROUGE_HEADINGS:
+    ranked_by = members[0].evaluation.ranked_by
+    if ranked_by in ROUGE_HEADINGS:
         return ROUGE_HEADINGS
     measured = {name for record in members for name in record.evaluation.measures}
     headings = {name: heading for name, heading in MEASURE_HEADINGS.items() if name in measured}
     return {
-        **(headings or {first: first}),
+        **(headings or {ranked_by: ranked_by}),
         DEFAULT_RANKING_SCORE: ROUGE_HEADINGS[DEFAULT_RANKING_SCORE],
     }
 

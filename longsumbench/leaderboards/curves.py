@@ -47,9 +47,9 @@ class Curve:
     settings: _Settings
 
     @property
-    def first(self) -> RunRecord:
+    def representative(self) -> RunRecord:
         """A run, for what all its runs have in common."""
-        return next(iter(self.points.values())).first
+        return next(iter(self.points.values())).representative
 
     @property
     def lacks(self) -> bool:
@@ -119,16 +119,16 @@ class SweepCurves:
         """Index of the setting with the most values."""
         return max(range(len(self.keys)), key=lambda index: len(self.values(index)))
 
-    def kinds(self) -> list[str]:
-        """Return the names of all numbers: types of ROUGE, then measures."""
-        kinds = dict.fromkeys(comparability.ROUGE_HEADINGS)
+    def measures(self) -> list[str]:
+        """Return the names of all measures: types of ROUGE, then others."""
+        measures = dict.fromkeys(comparability.ROUGE_HEADINGS)
         for group in self.groups:
             for record in group.records():
-                kinds |= dict.fromkeys(record.evaluation.measures)
-        return list(kinds)
+                measures |= dict.fromkeys(record.evaluation.measures)
+        return list(measures)
 
     def ranked_by(self) -> str:
-        """Return the number by which most runs of the first group are ranked."""
+        """Return the measure by which most runs of the first group are ranked."""
         names = [record.evaluation.ranked_by for record in self.groups[0].records()]
         return max(sorted(set(names)), key=names.count)
 
@@ -255,7 +255,7 @@ def _drawn_first(group: Group, num_keys: int, run_ids: Collection[str]) -> tuple
     for curve in group.curves:
         own_ids.update(record.run_id for record in curve.records())
     num_points = sum(len(curve.points) for curve in group.curves if len(curve.points) > 1)
-    first_id = group.curves[0].first.run_id
+    first_id = group.curves[0].representative.run_id
     return -num_varied, own_ids.isdisjoint(run_ids), -num_points, -len(group.records()), first_id
 
 
@@ -285,7 +285,7 @@ def _curves(members: _RunSettings, keys: tuple[str, ...]) -> list[Curve]:
 
 def _label_curves(curves: Sequence[Curve], keys: tuple[str, ...]) -> tuple[Curve, ...]:
     """Name curves by what differs among those of their system, without the swept settings; longest curves first."""
-    names = name_runs([curve.first for curve in curves], keys)
+    names = name_runs([curve.representative for curve in curves], keys)
     labelled = []
     for curve, name in zip(curves, names, strict=True):
         labelled.append(replace(curve, label=name.label))
@@ -299,9 +299,9 @@ def _measured(group: Group, scores: ScoresOfRuns) -> Group:
     learning = gate_rows(rows, scores)
     points = {row.key: replace(row, learned=learning[row.key]) for row in rows}
 
-    def measure(curve: Curve) -> Curve:
+    def add_means(curve: Curve) -> Curve:
         rows_of_curve = {place: points[row.key] for place, row in curve.points.items()}
         return replace(curve, points=rows_of_curve)
 
-    curves = tuple(map(measure, group.curves))
-    return replace(group, curves=curves, references=tuple(map(measure, group.references)))
+    curves = tuple(map(add_means, group.curves))
+    return replace(group, curves=curves, references=tuple(map(add_means, group.references)))

@@ -35,8 +35,8 @@ from longsumbench.leaderboards.seed_groups import (
     unit_factor,
 )
 from longsumbench.metrics.aggregate import PERCENT, read_groups
-from longsumbench.metrics.evaluate import score_column, shuffled_baseline_column
-from longsumbench.metrics.output_facts import collapse_reasons
+from longsumbench.metrics.evaluate import floor_column, score_column
+from longsumbench.metrics.output_stats import collapse_reasons
 from longsumbench.metrics.statistics import paired_effect
 from longsumbench.runs.record import RunRecord, is_untrained, source_seen
 
@@ -56,17 +56,17 @@ class _Gains(NamedTuple):
     """What a run scores more with its sources than without, of each example.
 
     Attributes:
-        ranked: the ranking score minus its floor; of facts in natural texts, `bigrams`.
+        ranking_gain: the ranking score minus its floor; of facts in natural texts, `bigram_gain`.
         floor: mean score against other examples, or by chance; in the unit of the ranking score.
-        bigrams: R-2 minus its mean floor, 0–100; None if that is unknown.
-        possible: of generated facts, the gain that is possible with what was read; None for other texts.
+        bigram_gain: R-2 minus its mean floor, 0–100; None if that is unknown.
+        possible_gain: of generated facts, the gain that is possible with what was read; None for other texts.
         groups: number of each example's group; None if each is a group of its own.
     """
 
-    ranked: NDArray[np.float64]
+    ranking_gain: NDArray[np.float64]
     floor: float
-    bigrams: NDArray[np.float64] | None
-    possible: NDArray[np.float64] | None
+    bigram_gain: NDArray[np.float64] | None
+    possible_gain: NDArray[np.float64] | None
     groups: NDArray[np.int64] | None
 
 
@@ -80,11 +80,11 @@ def gate_rows(rows: Sequence[ResultRow], scores: ScoresOfRuns) -> dict[str, Lear
     random_runs = [
         run for run in runs if run.key.model == RANDOM and run.evaluation.floor and not run.imported
     ]
-    first = min(
+    random_run = min(
         random_runs, key=lambda run: (run.variant, run.key.seed or 0, run.run_id), default=None
     )
     # Random copies any sentences: what it gains is what a system gains without choosing
-    anchor = gains[first.run_id] if first else None
+    anchor = gains[random_run.run_id] if random_run else None
     judged = {}
     for row in rows:
         of_runs = [_judge_run(run, gains[run.run_id], anchor) for run in row.runs]
@@ -94,28 +94,29 @@ def gate_rows(rows: Sequence[ResultRow], scores: ScoresOfRuns) -> dict[str, Lear
 
 def _measure_gains(run: RunRecord, scores: ScoresOfRuns) -> _Gains | None:
     name, table = run.evaluation.ranked_by, scores.get(run.run_id)
-    chance, measured = f"{name}_chance", shuffled_baseline_column(name)
+    chance, measured = f"{name}_chance", floor_column(name)
     if table is None or not (measured in table or chance in table):
         return None
     factor, seen = unit_factor(run, name), source_seen(run)
     # Against other references, or by guesses
     floor = factor * np.asarray(table[measured if measured in table else chance])
-    ranked = factor * np.asarray(table[score_column(name)]) - floor
-    if not np.isfinite(ranked).any():
+    ranking_gain = factor * np.asarray(table[score_column(name)]) - floor
+    if not np.isfinite(ranking_gain).any():
         return None
-    bigrams = possible = None
+    bigram_gain = possible_gain = None
     if run.evaluation.floor:
-        bigrams = (
-            PERCENT * np.asarray(table[score_column(_BIGRAMS)]) - run.evaluation.floor[_BIGRAMS]
-        )
+        bigrams = PERCENT * np.asarray(table[score_column(_BIGRAMS)])
+        bigram_gain = bigrams - run.evaluation.floor[_BIGRAMS]
     if name == SURVIVAL:
-        if bigrams is None:
+        if bigram_gain is None:
             return None
-        ranked = bigrams
+        ranking_gain = bigram_gain
     elif chance in table:
         visible = 1.0 if seen is None else seen / PERCENT
-        possible = visible * (factor - floor)
-    return _Gains(ranked, float(np.nanmean(floor)), bigrams, possible, read_groups(table))
+        possible_gain = visible * (factor - floor)
+    return _Gains(
+        ranking_gain, float(np.nanmean(floor)), bigram_gain, possible_gain, read_groups(table)
+    )
 
 
 def _judge_row(judged: Sequence[Learned]) -> Learned:
@@ -125,10 +126,10 @@ def _judge_row(judged: Sequence[Learned]) -> Learned:
     # One seed that did not learn decides, whatever the others did
     worst = min(judged, key=lambda run: _WORST_FIRST.index(run.word))
     alike = sum(run.word == worst.word for run in judged)
-    part = f" in {alike} of {len(judged)} seeds" if worst.reason and judged[1:] else ""
+    seeds = f" in {alike} of {len(judged)} seeds" if worst.reason and judged[1:] else ""
     floor = sum(floors) / len(floors) if floors else None
     lift = sum(lifts) / len(lifts) if lifts else None
-    return worst._replace(reason=f"{worst.reason}{part}", floor=floor, lift=lift)
+    return worst._replace(reason=f"{worst.reason}{seeds}", floor=floor, lift=lift)
 
 
 def _judge_run(run: RunRecord, gains: _Gains | None, anchor: _Gains | None) -> Learned:
@@ -138,8 +139,9 @@ def _judge_run(run: RunRecord, gains: _Gains | None, anchor: _Gains | None) -> L
         lift, surplus = _compare(gains, anchor)
         learned = Learned(floor=gains.floor, lift=lift)
         groups = gains.groups
-        has_gain = _sign(gains.ranked, groups) > 0
-        has_facts = gains.possible is not None  # of other texts, nobody knows the highest score
+        has_gain = _sign(gains.ranking_gain, groups) > 0
+        # Of other texts, nobody knows the highest score
+        has_facts = gains.possible_gain is not None
     if is_untrained(run):
         return learned._replace(word=UNTRAINED, reason="its random weights had no step of training")
     # Baselines learn nothing, so nothing is said of them
@@ -176,21 +178,21 @@ def _compare(
     The latter is empty if it is unknown. Bigrams find words without order, which R-1 and R-L hardly tell from
     sentences. Signs find a few right outputs among others: they count as few examples, whatever they score.
     """
-    if gains.possible is not None:
-        possible = float(np.nanmean(gains.possible))
-        lift = PERCENT * float(np.nanmean(gains.ranked)) / possible if possible > 0 else 0.0
-        surplus = gains.ranked - _SHARE_OF_FACTS * gains.possible
+    if gains.possible_gain is not None:
+        possible = float(np.nanmean(gains.possible_gain))
+        lift = PERCENT * float(np.nanmean(gains.ranking_gain)) / possible if possible > 0 else 0.0
+        surplus = gains.ranking_gain - _SHARE_OF_FACTS * gains.possible_gain
         return lift, {f"{lift:z.1f} % of the possible gain": surplus}
-    if anchor is None or gains.bigrams is None or anchor.bigrams is None:
+    if anchor is None or gains.bigram_gain is None or anchor.bigram_gain is None:
         return None, {}
-    mean, mean_of_random = float(gains.bigrams.mean()), float(anchor.bigrams.mean())
-    share = PERCENT * (gains.ranked > 0).mean()
-    share_of_random = PERCENT * (anchor.ranked > 0).mean()
+    mean, mean_of_random = float(gains.bigram_gain.mean()), float(anchor.bigram_gain.mean())
+    share = PERCENT * (gains.ranking_gain > 0).mean()
+    share_of_random = PERCENT * (anchor.ranking_gain > 0).mean()
     too_small = f"gains {mean:z.1f} in R-2, Random {mean_of_random:.1f}"
     too_few = f"gains in {share:.0f} % of the examples, Random in {share_of_random:.0f} %"
     return PERCENT * mean / mean_of_random if mean_of_random > 0 else None, {
-        too_small: gains.bigrams - _SHARE_OF_RANDOM * anchor.bigrams,
-        too_few: np.sign(gains.ranked) - _SHARE_OF_RANDOM * np.sign(anchor.ranked),
+        too_small: gains.bigram_gain - _SHARE_OF_RANDOM * anchor.bigram_gain,
+        too_few: np.sign(gains.ranking_gain) - _SHARE_OF_RANDOM * np.sign(anchor.ranking_gain),
     }
 
 

@@ -1,6 +1,6 @@
-"""Systems × datasets: a number of each system on each dataset, and ranks. Begin with `read_matrices`.
+"""Systems × datasets: a measure of each system on each dataset, and ranks. Begin with `read_matrices`.
 
-A dataset has one column: the first block of its leaderboard that has the number. Oracles are left out. Checkpoints
+A dataset has one column: the first block of its leaderboard that has the measure. Oracles are left out. Checkpoints
 that were not trained here have a matrix for themselves, with the baselines.
 """
 
@@ -23,25 +23,25 @@ from longsumbench.runs.run_names import name_runs
 
 @dataclass(frozen=True)
 class MatrixColumn:
-    """A dataset: the first block of its leaderboard that has the number.
+    """A dataset: the first block of its leaderboard that has the measure.
 
     `labels` has (model, variant) → the name of such rows on all datasets.
     """
 
     dataset: str
-    number: str
+    measure: str
     block: LeaderboardBlock
     labels: Mapping[tuple[str, str], str]
 
     @cached_property
     def rows(self) -> dict[str, ResultRow]:
         """Label → its row, best first, without oracles; of rows of one variant, the others have that of their table."""
-        rows = [row for row in self.block.rows if self.number in row.numbers]
-        rows.sort(key=lambda row: -row.numbers[self.number].mean)
+        rows = [row for row in self.block.rows if self.measure in row.means]
+        rows.sort(key=lambda row: -row.means[self.measure].mean)
         labelled: dict[str, ResultRow] = {}
         for row in rows:
-            if not row.first.oracle:
-                label = self.labels[row.first.key.model, row.first.variant]
+            if not row.representative.oracle:
+                label = self.labels[row.representative.key.model, row.representative.variant]
                 labelled[row.label if label in labelled else label] = row
         return labelled
 
@@ -51,18 +51,18 @@ class MatrixColumn:
         means = {}
         for label, row in self.rows.items():
             if row.ranked:
-                means[label] = -row.numbers[self.number].mean
+                means[label] = -row.means[self.measure].mean
         ranks = scipy.stats.rankdata(list(means.values()))
         return dict(zip(means, ranks.tolist(), strict=True))
 
 
 @dataclass(frozen=True)
 class Matrix:
-    """A number of each system on each dataset.
+    """A measure of each system on each dataset.
 
     Attributes:
         zero_shot: True for checkpoints that were not trained here.
-        without: datasets without a run that has the number.
+        without: datasets without a run that has the measure.
     """
 
     columns: tuple[MatrixColumn, ...]
@@ -85,37 +85,40 @@ class Matrix:
         return sum(system in column.rows for column in self.columns)
 
 
-def read_matrices(results: Results, number: str | None = None) -> list[Matrix]:
+def read_matrices(results: Results, measure: str | None = None) -> list[Matrix]:
     """Return the matrices of all finished runs, as `build_matrices` does.
 
-    `number` is a type of ROUGE, or a measure; default: the ranking score of each dataset.
+    `measure` is a type of ROUGE, or of another metric; default: the ranking score of each dataset.
 
     Raises:
-        UsageError: there are no finished runs, or none has the number.
+        UsageError: there are no finished runs, or none has the measure.
     """
-    names = [number] if number else None
+    names = [measure] if measure else None
     blocks = {}
     for dataset in find_datasets(results):
         blocks[dataset] = read_table(results, dataset, names=names).comparable
-    return build_matrices(blocks, number)
+    return build_matrices(blocks, measure)
 
 
 def build_matrices(
-    blocks: Mapping[str, Sequence[LeaderboardBlock]], number: str | None = None
+    blocks: Mapping[str, Sequence[LeaderboardBlock]], measure: str | None = None
 ) -> list[Matrix]:
     """Return the matrices of tables (name of a dataset → its blocks): of trained systems, and of checkpoints.
 
     Raises:
-        UsageError: none has the number.
+        UsageError: none has the measure.
     """
     rows = chain.from_iterable(block.rows for tables in blocks.values() for block in tables)
-    runs = {(row.first.key.model, row.first.variant): row.first for row in rows}
+    runs = {
+        (row.representative.key.model, row.representative.variant): row.representative
+        for row in rows
+    }
     labels = {key: name.label for key, name in zip(runs, name_runs([*runs.values()]), strict=True)}
     # A dataset may have a column in both matrices, in one, or in none
     columns: dict[bool, dict[str, MatrixColumn]] = {False: {}, True: {}}
     for dataset, tables in blocks.items():
         for block in tables:
-            column = MatrixColumn(dataset, number or block.ranked_by, block, labels)
+            column = MatrixColumn(dataset, measure or block.ranked_by, block, labels)
             if column.rows:
                 columns[block.zero_shot].setdefault(dataset, column)
     without = tuple(name for name in blocks if name not in {**columns[False], **columns[True]})
@@ -127,9 +130,9 @@ def build_matrices(
         names: set[str] = set()
         for tables in blocks.values():
             for block in tables:
-                names = names.union(*(row.numbers for row in block.rows))
-        likely = how_to_compute(str(number)) or did_you_mean(str(number), sorted(names))
+                names = names.union(*(row.means for row in block.rows))
+        likely = how_to_compute(str(measure)) or did_you_mean(str(measure), sorted(names))
         raise UsageError(
-            f"no finished run has a number '{number}'{likely}; --columns help lists all"
+            f"no finished run has a number '{measure}'{likely}; --columns help lists all"
         )
     return matrices

@@ -102,17 +102,17 @@ class Published:
         return all(self.scores.get(name, value) == value for name, value in scores.items())
 
 
-def read_published(dataset: str, part: str = "f") -> list[Published]:
+def read_published(dataset: str, statistic: str = "f") -> list[Published]:
     """Return the published numbers on a dataset, sorted by system, variant, input length and source.
 
-    Tables of one source that contradict each other are several rows; `part` is a key of `ROUGE_PARTS`.
+    Tables of one source that contradict each other are several rows; `statistic` is a key of `ROUGE_STATISTICS`.
     """
     names = [name for name, our_name in PUBLISHED_AS.items() if our_name == dataset]
     cells = _read_published_cells() if names else ()
-    return _join_cells([cell for cell in cells if cell["dataset"] in names], part)
+    return _join_cells([cell for cell in cells if cell["dataset"] in names], statistic)
 
 
-def find_published(words: Sequence[str], part: str = "f") -> list[Published]:
+def find_published(words: Sequence[str], statistic: str = "f") -> list[Published]:
     """Return published numbers on any dataset, marked as printed.
 
     A word is a part of the name of a system, a source or a dataset; or a CSV file with the columns of `published.csv`, of
@@ -128,7 +128,7 @@ def find_published(words: Sequence[str], part: str = "f") -> list[Published]:
             cells = [cell for _, cell in parse_rows(Path(word), (), _complete_row)]
         else:
             cells = [cell for cell in _read_published_cells() if _has_name(cell, word)]
-        chosen = _join_cells(cells, part)
+        chosen = _join_cells(cells, statistic)
         if not chosen:
             raise UsageError(f"--published {word}: no such system, source or dataset with numbers")
         rows += [replace(row, chosen=True) for row in chosen]
@@ -149,10 +149,10 @@ def _complete_row(row: Row) -> dict[str, Any]:
     return cell
 
 
-def _join_cells(cells: Iterable[Mapping[str, Any]], part: str) -> list[Published]:
+def _join_cells(cells: Iterable[Mapping[str, Any]], statistic: str) -> list[Published]:
     tables: dict[tuple[str, ...], list[Mapping[str, Any]]] = {}
     for cell in cells:
-        if cell["statistic"] == part and cell["column"]:
+        if cell["statistic"] == statistic and cell["column"]:
             key = [cell[name] for name in ("source_table", *_ROW)]
             tables.setdefault(tuple(key), []).append(cell)
     # Tables of one source are joined as long as no number differs

@@ -72,7 +72,7 @@ class ResultRow:
     Attributes:
         runs: ordered by seed; at least one.
         repeated: earlier runs with the same seeds, and runs with the outputs of another seed; they are ignored.
-        numbers: type of ROUGE, or measure → its mean over `runs`. The interval is that of the only run; of several, it
+        means: type of ROUGE, or measure → its mean over `runs`. The interval is that of the only run; of several, it
             covers examples and seeds, and is NaN if the scores of a run are missing.
         name: what it is called in its table.
         learned: whether its system learned to summarize.
@@ -82,43 +82,43 @@ class ResultRow:
 
     runs: tuple[RunRecord, ...]
     repeated: tuple[RunRecord, ...] = ()
-    numbers: Mapping[str, Estimate] = field(default_factory=dict)
+    means: Mapping[str, Estimate] = field(default_factory=dict)
     name: RunName = _UNNAMED
     learned: Learned = _NOT_JUDGED
     equal_seeds: tuple[int | None, ...] = ()
     has_place: bool = True
 
     @property
-    def first(self) -> RunRecord:
+    def representative(self) -> RunRecord:
         """A run, for what all runs have in common."""
         return self.runs[0]
 
     @property
     def key(self) -> str:
-        """The id of the first run, by which tests refer to the row."""
+        """The id of the representative run, by which tests refer to the row."""
         return self.runs[0].run_id
 
     @property
     def ranked(self) -> bool:
         """False for oracles, without places, and for systems that did not learn: never the best, nor tied with it."""
-        is_candidate = self.has_place and not self.first.oracle
+        is_candidate = self.has_place and not self.representative.oracle
         return is_candidate and self.learned.word not in NEVER_RANKED
 
     @property
     def one_seed(self) -> bool:
         """True for a single run of a trained system: another seed may give another number."""
-        return len(self.runs) == 1 and seed_matters(self.first)
+        return len(self.runs) == 1 and seed_matters(self.representative)
 
     @property
     def words(self) -> float | None:
         """Mean length of the outputs; None if it is unknown."""
         outputs = [run.evaluation.outputs for run in self.runs if run.evaluation.outputs]
-        return sum(facts.words for facts in outputs) / len(outputs) if outputs else None
+        return sum(stats.words for stats in outputs) / len(outputs) if outputs else None
 
     @property
     def label(self) -> str:
         """What it is called in its table; its system, if it is in none."""
-        return self.name.label or name_system(self.first)
+        return self.name.label or name_system(self.representative)
 
 
 class PairDifference(NamedTuple):
@@ -153,13 +153,13 @@ def group_rows_by_seed(
         same_system = (record.key.model, record.variant, record.key.system)
         systems.setdefault(record.run_id if by_run else same_system, []).append(record)
     groups = [average_seeds(latest_per_seed(runs), scores) for runs in systems.values()]
-    names = name_runs([group.first for group in groups])
+    names = name_runs([group.representative for group in groups])
     rows = [replace(group, name=name) for group, name in zip(groups, names, strict=True)]
     return tuple(sorted(rows, key=_rank_row))
 
 
 def _rank_row(row: ResultRow) -> tuple[object, ...]:
-    return ranking_key(row.first, row.numbers.get(row.first.evaluation.ranked_by))
+    return ranking_key(row.representative, row.means.get(row.representative.evaluation.ranked_by))
 
 
 def latest_per_seed(records: Sequence[RunRecord]) -> ResultRow:
@@ -206,25 +206,25 @@ def have_equal_outputs(first: RunRecord, second: RunRecord) -> bool:
 
 def average_seeds(group: ResultRow, scores: ScoresOfRuns) -> ResultRow:
     """Average the numbers that all runs of a group have."""
-    names = [*ROUGE_HEADINGS, *group.first.evaluation.measures]
+    names = [*ROUGE_HEADINGS, *group.representative.evaluation.measures]
     means: dict[str, Estimate] = {}
     for name in names:
-        numbers = [number for run in group.runs if (number := measured_mean(run, name))]
-        if len(numbers) == len(group.runs):
-            means[name] = _average_number(group, name, numbers, scores)
-    return replace(group, numbers=means)
+        run_means = [mean for run in group.runs if (mean := measured_mean(run, name))]
+        if len(run_means) == len(group.runs):
+            means[name] = _average_means(group, name, run_means, scores)
+    return replace(group, means=means)
 
 
-def _average_number(
-    group: ResultRow, name: str, numbers: Sequence[Estimate], scores: ScoresOfRuns
+def _average_means(
+    group: ResultRow, name: str, run_means: Sequence[Estimate], scores: ScoresOfRuns
 ) -> Estimate:
-    if len(numbers) == 1:
-        return numbers[0]
-    mean = sum(number.mean for number in numbers) / len(numbers)
+    if len(run_means) == 1:
+        return run_means[0]
+    mean = sum(estimate.mean for estimate in run_means) / len(run_means)
     aligned = aligned_scores(group.runs, name, scores)
     if aligned is None:
         return Estimate(mean, *NO_INTERVAL)
-    scale = unit_factor(group.first, name)
+    scale = unit_factor(group.representative, name)
     low, high = statistics.interval_over_seeds(
         aligned.values, is_share=scale == PERCENT, groups=aligned.groups
     )
@@ -282,14 +282,14 @@ def compare_groups(
     seeds = max(len(group.runs) for group in groups)
     runs = [group.runs for group in groups]
     # A baseline's only run is paired with every seed of the other system
-    if any(len(group.runs) == 1 and not seed_matters(group.first) for group in groups):
+    if any(len(group.runs) == 1 and not seed_matters(group.representative) for group in groups):
         runs = [members * (seeds // len(members)) for members in runs]
     elif [run.key.seeds for run in first.runs] != [run.key.seeds for run in second.runs]:
         seeds = 0
     aligned = aligned_scores([*runs[0], *runs[1]], name, scores)
     if aligned is None:
         return None
-    scale = unit_factor(first.first, name)
+    scale = unit_factor(first.representative, name)
     first_scores, second_scores = np.split(scale * aligned.values, [len(runs[0])], axis=1)
     if seeds:
         effect = statistics.paired_effect(first_scores - second_scores, groups=aligned.groups)

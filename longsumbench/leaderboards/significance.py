@@ -33,7 +33,9 @@ from longsumbench.runs.results import Results
 
 LEVEL, POWER = 0.05, 0.8
 METHOD = f"paired t test, Holm-corrected in each column, p ≥ {LEVEL}"  # of the mark for ties
-_ROUGE_COLUMNS = [f"{kind}_{part}" for kind, part in product(comparability.ROUGE_HEADINGS, "prf")]
+_ROUGE_COLUMNS = [
+    f"{kind}_{statistic}" for kind, statistic in product(comparability.ROUGE_HEADINGS, "prf")
+]
 _LEAST_CASES = 30  # sources, for a set of best systems; with fewer, bootstrap errors are too small
 
 
@@ -139,15 +141,15 @@ def _correct_difference(
 
 
 def read_all_scores(
-    results: Results, records: Iterable[RunRecord], parts: str = "f"
+    results: Results, records: Iterable[RunRecord], rouge_statistics: str = "f"
 ) -> dict[str, ScoreTable]:
     """Return run id → its per-example scores, 0–1; runs without them are left out, and damaged ones reported.
 
-    Only these `parts` of ROUGE are kept (of "f", "p", "r"), and runs on the same examples share an index: memory.
+    Only these statistics of ROUGE are kept (of "f", "p", "r"), and runs on the same examples share an index: memory.
     """
     scores: dict[str, ScoreTable] = {}
     index: Sequence[str] = ()
-    unused = {name for name in _ROUGE_COLUMNS if name[-1] not in parts}
+    unused = {name for name in _ROUGE_COLUMNS if name[-1] not in rouge_statistics}
     for record in records:
         folder = results.run_folder(record)
         if (folder / "scores.csv").exists():
@@ -188,8 +190,8 @@ def best_rows(
     best: dict[str, seed_groups.ResultRow] = {}
     for name in names:
         for row in ranked:
-            measured = row.numbers.get(name)
-            if measured and (name not in best or measured.mean > best[name].numbers[name].mean):
+            measured = row.means.get(name)
+            if measured and (name not in best or measured.mean > best[name].means[name].mean):
                 best[name] = row
     return best
 
@@ -206,14 +208,13 @@ def compare_to_best(
     default: those that tables show.
     """
     ranked = [row for row in rows if row.ranked]
-    names = (
-        comparability.numbers_shown([row.first for row in rows]) if names is None else list(names)
-    )
+    if names is None:
+        names = comparability.shown_measures([row.representative for row in rows])
     differences: dict[tuple[str, str], CorrectedDifference] = {}
     for name, best in best_rows(ranked, names).items():
         pairs = {}
         for row in ranked:
-            if name not in row.numbers or row.numbers[name].mean == best.numbers[name].mean:
+            if name not in row.means or row.means[name].mean == best.means[name].mean:
                 continue
             if pair := seed_groups.compare_groups(row, best, name, scores):
                 pairs[row.key, name] = pair
@@ -278,17 +279,17 @@ class LeaderboardBlock:
     @property
     def zero_shot(self) -> bool:
         """True if rows are checkpoints that were not trained here."""
-        return any(row.first.zero_shot for row in self.rows)
+        return any(row.representative.zero_shot for row in self.rows)
 
     @property
     def ranked_by(self) -> str:
         """The score that ranks."""
-        return self.rows[0].first.evaluation.ranked_by
+        return self.rows[0].representative.evaluation.ranked_by
 
     @cached_property
     def ranked(self) -> tuple[seed_groups.ResultRow, ...]:
         """The rows that have a place, best first."""
-        return tuple(row for row in self.rows if row.ranked and self.ranked_by in row.numbers)
+        return tuple(row for row in self.rows if row.ranked and self.ranked_by in row.means)
 
     def compare_with_best(self, row: seed_groups.ResultRow) -> CorrectedDifference:
         """Return the difference of a row from the best one; its bounds are NaN without a test."""
@@ -299,7 +300,7 @@ class LeaderboardBlock:
             outcome = Outcome.NOT_LEARNED if is_gated else Outcome.NOT_COMPARABLE
             return CorrectedDifference(math.nan, math.nan, math.nan, outcome)
         best = self.ranked[0]
-        mean = row.numbers[self.ranked_by].mean - best.numbers[self.ranked_by].mean
+        mean = row.means[self.ranked_by].mean - best.means[self.ranked_by].mean
         outcome = Outcome.NOT_COMPARABLE
         if mean == 0:  # needs no test
             is_single = row.one_seed or best.one_seed
@@ -364,8 +365,8 @@ def build_blocks(
     """
     blocks = []
     for members in _group_comparable(records):
-        for part in _split_by_training(members):
-            blocks.append(build_block(part, scores or {}, by_run, names))
+        for runs in _split_by_training(members):
+            blocks.append(build_block(runs, scores or {}, by_run, names))
     return tuple(blocks)
 
 
@@ -382,8 +383,10 @@ def build_block(
     """
     rows = seed_groups.group_rows_by_seed(records, scores, by_run)
     learning = gate_rows(rows, scores)
-    name = rows[0].first.evaluation.ranked_by
-    means = [row.numbers[name].mean for row in rows if name in row.numbers and not row.first.oracle]
+    name = rows[0].representative.evaluation.ranked_by
+    means = [
+        row.means[name].mean for row in rows if name in row.means and not row.representative.oracle
+    ]
     has_place = any(means) or not means
     rows = tuple(replace(row, learned=learning[row.key], has_place=has_place) for row in rows)
     return compare_to_best(rows, scores, names)

@@ -26,13 +26,13 @@ class Table:
 
     Attributes:
         comparable: blocks of comparable rows, that of the whole test split first.
-        part: the part of ROUGE that ranks the rows and is shown as F.
+        statistic: the statistic of ROUGE that ranks the rows and is shown as F.
         scores: run id → per-example scores, 0–1, of the runs that have them.
     """
 
     dataset: str
     comparable: tuple[LeaderboardBlock, ...]
-    part: str = "f"
+    statistic: str = "f"
     scores: Mapping[str, ScoreTable] = field(default_factory=dict, compare=False, repr=False)
 
     def locate_runs(self) -> dict[str, tuple[int, ResultRow]]:
@@ -52,26 +52,28 @@ class Table:
         return list(runs.values())
 
 
-def take_part_as_f(
-    records: Iterable[RunRecord], part: str, scores: Mapping[str, ScoreTable]
+def take_statistic_as_f(
+    records: Iterable[RunRecord], statistic: str, scores: Mapping[str, ScoreTable]
 ) -> tuple[list[RunRecord], dict[str, ScoreTable]]:
-    """Return records and scores with a part of ROUGE in the place of F1.
+    """Return records and scores with a statistic of ROUGE in the place of F1.
 
     Runs do not store the intervals of precision and recall: they come from the per-example scores, if these exist.
     """
-    part_scores = {}
+    statistic_scores = {}
     for run_id, table in scores.items():
-        columns = {f"{kind}_f": table[f"{kind}_{part}"] for kind in ROUGE_HEADINGS}
-        part_scores[run_id] = table.assign(**columns)
-    changed = [_with_part_as_f(run, part, part_scores.get(run.run_id)) for run in records]
-    return changed, part_scores
+        columns = {f"{kind}_f": table[f"{kind}_{statistic}"] for kind in ROUGE_HEADINGS}
+        statistic_scores[run_id] = table.assign(**columns)
+    changed = [
+        _with_statistic_as_f(run, statistic, statistic_scores.get(run.run_id)) for run in records
+    ]
+    return changed, statistic_scores
 
 
-def _with_part_as_f(record: RunRecord, part: str, scores: ScoreTable | None) -> RunRecord:
+def _with_statistic_as_f(record: RunRecord, statistic: str, scores: ScoreTable | None) -> RunRecord:
     bounds: Mapping[str, tuple[float, float]] = {}
     if scores is not None:
         scoring = record.config.score
-        # The intervals of a part are computed as those of F1 were
+        # The intervals of a statistic are computed as those of F1 were
         columns = scores.frame()[[f"{kind}_f" for kind in ROUGE_HEADINGS]]
         bounds = compute_intervals(
             columns, scoring.resamples, scoring.resampling == "perl", read_groups(scores)
@@ -79,7 +81,7 @@ def _with_part_as_f(record: RunRecord, part: str, scores: ScoreTable | None) -> 
     means = {}
     for kind, score in record.evaluation.scores.items():
         low, high = bounds.get(f"{kind}_f", (math.nan, math.nan))
-        means[kind] = replace(score, f=vars(score)[part], f_lo=low, f_hi=high)
+        means[kind] = replace(score, f=vars(score)[statistic], f_lo=low, f_hi=high)
     return replace(record, evaluation=replace(record.evaluation, scores=means))
 
 
@@ -102,14 +104,14 @@ def find_datasets(results: Results, dataset: str | None = None) -> list[str]:
 def read_table(
     results: Results,
     dataset: str,
-    part: str = "f",
+    statistic: str = "f",
     by_run: bool = False,
     names: Sequence[str] | None = None,
 ) -> Table:
     """Return the table of all readable finished runs on a dataset.
 
-    `part` is a key of `ROUGE_PARTS`. By default, a row has all seeds of a system, and the numbers that tables show (or
-    `names`) are tested.
+    `statistic` is a key of `ROUGE_STATISTICS`. By default, a row has all seeds of a system, and the numbers that tables
+    show (or `names`) are tested.
     """
     records = list(map(hide_folders, results.records(dataset)))
     # Without any verified run, tables have no column that says so
@@ -117,13 +119,13 @@ def read_table(
     if any(marks):
         pairs = zip(records, marks, strict=True)
         records = [replace(record, verified=mark) for record, mark in pairs]
-    scores = read_all_scores(results, records, f"f{part}")
-    if part != "f":
-        records, scores = take_part_as_f(records, part, scores)
+    scores = read_all_scores(results, records, f"f{statistic}")
+    if statistic != "f":
+        records, scores = take_statistic_as_f(records, statistic, scores)
         records = [_ranked_by_rouge(record) for record in records]
     if not records:
         raise DataError("no run can be read", results.root / "runs" / dataset)
-    return Table(dataset, build_blocks(records, scores, by_run, names), part, scores)
+    return Table(dataset, build_blocks(records, scores, by_run, names), statistic, scores)
 
 
 def _ranked_by_rouge(record: RunRecord) -> RunRecord:
@@ -132,10 +134,10 @@ def _ranked_by_rouge(record: RunRecord) -> RunRecord:
     return replace(record, evaluation=rouge)
 
 
-def how_to_compute(number: str) -> str:
-    """Return how the number of a metric is added to finished runs; empty if no built-in metric has it."""
+def how_to_compute(measure: str) -> str:
+    """Return how a measure of a metric is added to finished runs; empty if no built-in metric has it."""
     for name in registry.metrics.shipped():
         metric = registry.metrics.load(name)
-        if name != "rouge" and number in (name, *metric.columns, *metric.further, *metric.units):
+        if name != "rouge" and measure in (name, *metric.columns, *metric.further, *metric.units):
             return f"; to compute it, repeat their commands with score.metrics=[{name}], which trains nothing again"
     return ""

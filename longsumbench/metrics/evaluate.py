@@ -1,6 +1,6 @@
 """Score predictions: a row for each example, then means and intervals of the columns.
 
-predictions, examples, metrics --evaluate--> Evaluation: rows, ROUGE, measures, the floor, facts about the outputs
+predictions, examples, metrics --evaluate--> Evaluation: rows, ROUGE, measures, the floor, stats of the outputs
 """
 
 from collections.abc import Collection, Iterable, Mapping, Sequence
@@ -25,7 +25,7 @@ from longsumbench.errors import DataError
 from longsumbench.files import digest
 from longsumbench.formatting import format_examples
 from longsumbench.metrics import aggregate as means
-from longsumbench.metrics.output_facts import OutputFacts, describe_outputs
+from longsumbench.metrics.output_stats import OutputStats, describe_outputs
 from longsumbench.metrics.rouge import Rouge
 from longsumbench.progress import track
 from longsumbench.rouge.scorer import ROUGE_TYPES
@@ -84,7 +84,7 @@ class Evaluation:
     ranked_by: str
     measured_by: Mapping[str, str]
     floor: Mapping[str, float]
-    outputs: OutputFacts | None
+    outputs: OutputStats | None
     empty_references: tuple[str, ...] = ()
     empty_predictions: int = 0
     checkpoints: tuple[CheckpointMeans, ...] = ()
@@ -226,7 +226,7 @@ def _with_floor(
     deciding: list[str], name: str, table: "pd.DataFrame", floor: "pd.DataFrame"
 ) -> "pd.DataFrame":
     """Return scores with the floor of one of them after the columns that decide the signature."""
-    column = {score_column(name): shuffled_baseline_column(name)}
+    column = {score_column(name): floor_column(name)}
     floors = (
         floor.reindex(columns=list(column)).rename(columns=column).dropna(axis="columns", how="all")
     )
@@ -336,7 +336,7 @@ def score_shuffled(
     return score_all(metrics, pairs).per_example
 
 
-def shuffled_baseline_column(name: str) -> str:
+def floor_column(name: str) -> str:
     """Return the column of scores.csv with the floor of a score, 0–1."""
     return f"{name}_floor"
 

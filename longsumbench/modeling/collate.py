@@ -44,7 +44,7 @@ def stored_rows(
     inputs: Mapping[str, Any],
     features: datasets.Features,
     rows: Iterator[dict[str, Any]],
-    stages: ArtifactCache,
+    cache: ArtifactCache,
 ) -> datasets.Dataset:
     """Return rows from a stage of the artifact cache; if the stage is missing, write `rows` to it first.
 
@@ -61,7 +61,7 @@ def stored_rows(
                 writer.write(row)
             writer.finalize()
 
-    folder = stages.get(stage, inputs, build)
+    folder = cache.get(stage, inputs, build)
     with reading_artifact(folder):
         stored: datasets.Dataset = datasets.Dataset.from_file(str(folder / "rows.arrow"))
     return stored

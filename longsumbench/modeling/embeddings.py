@@ -258,7 +258,7 @@ class VectorRanker(core.EncoderRanker):
         """The version, and what decides the vectors."""
         return f"{self.version} {self.encoder.signature}"
 
-    def facts(self) -> dict[str, int]:
+    def metadata(self) -> dict[str, int]:
         """Return the number of tokens that were cut."""
         return {"encoder_tokens_cut": self.encoder.tokens_cut}
 

@@ -191,7 +191,7 @@ class ModelBuilder:
             return self.open(folder)[0]
         if kind in TRAINED_TOKENIZERS:
             assert context.train is not None
-            return tokenization.trained_tokenizer(context.train, size, context.stages, kind)
+            return tokenization.trained_tokenizer(context.train, size, context.cache, kind)
         tokenizer = tokenization.load_tokenizer(kind)
         checkpoints.check_vocabulary(tokenizer, len(tokenizer), f"model.tokenizer={kind}")
         return tokenizer

@@ -89,11 +89,11 @@ class NeuralSystem(core.System):
             DataError: there is no training split, or it is empty; the recipe keeps or averages the best checkpoints,
                 and there is no validation split.
         """
-        train, validation, recipe, stages = (
+        train, validation, recipe, cache = (
             context.train,
             context.validation,
             context.recipe,
-            context.stages,
+            context.cache,
         )
         with processes.first_process_first():
             watched = num_validated(context)
@@ -101,11 +101,11 @@ class NeuralSystem(core.System):
             assert train is not None
             if recipe.only != "all":
                 self.state.trained_only = recipe.only
-            rows = self.reader.rows(train, len(train), stages, with_labels=True)
+            rows = self.reader.rows(train, len(train), cache, with_labels=True)
             validation_rows = None
             if validation is not None and watched:
                 validation_rows = self.reader.rows(
-                    validation, watched, stages, with_labels=recipe.only != "all"
+                    validation, watched, cache, with_labels=recipe.only != "all"
                 )
         fitting = Fitting(
             recipe,
@@ -119,7 +119,7 @@ class NeuralSystem(core.System):
         )
         inputs = {**training_inputs(self.config, context), "units": self.reader.inputs()}
         with processes.build_together(fitting.build):
-            self.checkpoint = stages.get("checkpoint", inputs, fitting.build)
+            self.checkpoint = cache.get("checkpoint", inputs, fitting.build)
         self.load_checkpoint(1)
         return read_report(self.checkpoint)
 

@@ -108,8 +108,8 @@ class Pretrained:
             identity["adapter"] = checkpoints.model_digest(folder)
         return identity
 
-    def facts(self) -> dict[str, Any]:
-        """Return facts for the record: the names of model and adapter, the commit, and the format of the weights."""
+    def metadata(self) -> dict[str, Any]:
+        """Return metadata for the record: the names of model and adapter, the commit, and the format of the weights."""
         names = [_last_name(name) for name in (self.name, self.adapter) if name is not None]
         title = gguf_title(self.folder) if self.folder.is_file() else None
         return {

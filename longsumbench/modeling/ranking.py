@@ -226,7 +226,7 @@ def find_ranker(
     train: core.Split | None,
     validation: core.Split | None,
     settings: core.RankerSettings,
-    stages: ArtifactCache,
+    cache: ArtifactCache,
 ) -> core.Ranker:
     """Return a registered ranker by name; a learned one is fitted first, with the other arguments.
 
@@ -235,7 +235,7 @@ def find_ranker(
         DataError: the ranker is learned, and there is no training split.
     """
     if kind := core.learned_ranker(name):
-        return kind.fitted(train, validation, settings, stages)
+        return kind.fitted(train, validation, settings, cache)
     return _ready_ranker(name, settings)
 
 
@@ -310,7 +310,7 @@ class Ranking:
         if self.name != core.UNRANKED:
             settings = self.settings(context)
             self.ranker = find_ranker(
-                self.name, context.train, context.validation, settings, context.stages
+                self.name, context.train, context.validation, settings, context.cache
             )
 
     def settings(self, context: core.FitContext) -> core.RankerSettings:
@@ -340,9 +340,9 @@ class Ranking:
         if self.network:
             self.network.device = device
 
-    def facts(self) -> dict[str, Any]:
+    def metadata(self) -> dict[str, Any]:
         """Return what a ranker with an encoder counted, for the record."""
-        return self.ranker.facts() if isinstance(self.ranker, core.EncoderRanker) else {}
+        return self.ranker.metadata() if isinstance(self.ranker, core.EncoderRanker) else {}
 
     def fitted_identity(self) -> dict[str, Any]:
         """Return the identity of a ranker with a network that is ready."""

@@ -86,7 +86,7 @@ def train_tokenizer(
 
 
 def trained_tokenizer(
-    train: Split, vocabulary_size: int, stages: ArtifactCache, kind: str = "trained"
+    train: Split, vocabulary_size: int, cache: ArtifactCache, kind: str = "trained"
 ) -> PreTrainedTokenizerBase:
     """Return a tokenizer trained on a training split; it is cached as the stage "tokenizer".
 
@@ -108,7 +108,7 @@ def trained_tokenizer(
         "kind": kind,
         "reading": LOADING_VERSION,
     }
-    folder = stages.get("tokenizer", inputs, build)
+    folder = cache.get("tokenizer", inputs, build)
     with reading_artifact(folder):
         return load_tokenizer(folder)
 

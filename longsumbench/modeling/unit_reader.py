@@ -120,7 +120,7 @@ class UnitReader(ABC):
         return target, target.head(self.config.decode_length - len(self.target([])))
 
     def rows(
-        self, split: Split, examples: int, stages: ArtifactCache, with_labels: bool = False
+        self, split: Split, examples: int, cache: ArtifactCache, with_labels: bool = False
     ) -> Rows:
         """Return the first examples of a split as rows; they are cached as the stage "units".
 
@@ -130,7 +130,7 @@ class UnitReader(ABC):
         indices = track(range(examples), f"tokenizing {split.name}", examples)
         rows = (self.row(split[index]) for index in indices)
         return stored_rows(
-            "units", inputs, datasets.Features({**UNIT_COLUMNS, **self.columns}), rows, stages
+            "units", inputs, datasets.Features({**UNIT_COLUMNS, **self.columns}), rows, cache
         )
 
     def row(self, example: Example) -> dict[str, Any]:

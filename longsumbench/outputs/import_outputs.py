@@ -282,9 +282,9 @@ def run_import(
     launch = Launch([point], command)
     left_out = False
 
-    def prepare(config: core.RunConfig, stages: ArtifactCache) -> tuple[ImportedSystem, Texts]:
+    def prepare(config: core.RunConfig, cache: ArtifactCache) -> tuple[ImportedSystem, Texts]:
         nonlocal left_out
-        texts = load_texts(config.dataset, stages)
+        texts = load_texts(config.dataset, cache)
         summaries = match_outputs(outputs, texts, config.dataset)
         system = ImportedSystem(config.model, outputs, summaries)
         point.imported, point.outputs = system.origin(), digest_texts(summaries)

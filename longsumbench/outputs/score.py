@@ -51,7 +51,7 @@ from longsumbench.metrics.aggregate import (
     write_scores,
 )
 from longsumbench.metrics.evaluate import RawText, agreement_clause, default_metrics, evaluate
-from longsumbench.metrics.output_facts import OutputFacts, output_warnings
+from longsumbench.metrics.output_stats import OutputStats, output_warnings
 from longsumbench.metrics.rouge import Rouge
 from longsumbench.outputs.files import PairedTexts, ScoredPair, first_ids, pair_texts, read_pairs
 from longsumbench.rouge.tokenizer import dropped_share
@@ -97,7 +97,7 @@ class Report:
     signature: str
     warnings: tuple[str, ...]
     left_out: Mapping[str, tuple[str, ...]]
-    outputs: OutputFacts
+    outputs: OutputStats
     measures: Mapping[str, MeasureMean] = field(default_factory=dict)
     groups: int | None = None
 

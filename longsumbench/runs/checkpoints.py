@@ -34,7 +34,7 @@ class SystemRef:
 def fit_context(
     splits: Mapping[str, core.Split],
     config: core.RunConfig,
-    stages: ArtifactCache,
+    cache: ArtifactCache,
     workdir: Path | None = None,
 ) -> core.FitContext:
     """Return what a system is fitted with; it can use the finished runs of the results folder."""
@@ -42,7 +42,7 @@ def fit_context(
         splits.get("train"),
         splits.get("validation"),
         config.train,
-        stages,
+        cache,
         config.score,
         partial(_open_run, config.results_dir),
         workdir,

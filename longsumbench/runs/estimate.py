@@ -86,7 +86,7 @@ def estimate_point(config: RunConfig) -> RunCost:
 def _estimate_prompts(config: RunConfig, source: int, target: int, num_examples: int) -> RunCost:
     """Estimate the requests to a language model about test examples whose source and target have so many tokens."""
     settings, recipe = config.model, config.train
-    context = new_system(settings).facts().get("context")
+    context = new_system(settings).metadata().get("context")
     prompt, answer = _estimate_requests(settings, source, target, context)
     limits = config.dataset.limit or num_examples, config.decode.limit or num_examples
     tested = min(num_examples, *limits) * recipe.keep_best
@@ -106,7 +106,7 @@ def estimate_tokens(system: System, split: Split, indices: Iterable[int]) -> flo
     """Return the tokens of all prompts and answers about some examples, about; 0 if no language model is asked."""
     if not system.config.capabilities.prompts:
         return 0.0
-    total, context = 0.0, system.facts().get("context")
+    total, context = 0.0, system.metadata().get("context")
     for index in indices:
         source = _WORD_TOKENS * split.source_words[index]
         target = _WORD_TOKENS * split.reference_words[index]

@@ -47,7 +47,7 @@ from longsumbench.runs.record import (
     RunRecord,
     StepSeconds,
     output_files,
-    recorded_facts,
+    recorded_metadata,
 )
 from longsumbench.runs.verdicts import write_verdicts
 
@@ -67,12 +67,12 @@ def run_point(
     """
     config, quiet, started = point.config, point.quiet, time.monotonic()
     root = results.Results.writable(config.results_dir)
-    stages = _open_cache(point)
+    cache = _open_cache(point)
     with point.timed("read"):
         if prepare is None:
-            system, texts = None, load_texts(config.dataset, stages)
+            system, texts = None, load_texts(config.dataset, cache)
         else:
-            system, texts = prepare(config, stages)
+            system, texts = prepare(config, cache)
     key = build_run_key(config, texts, point.outputs)
     # A packed run stays as it is
     find_folder = root.unpacked_folder if config.overwrite else root.folder
@@ -86,9 +86,9 @@ def run_point(
             if not results.is_finished(folder):  # another process may have finished it
                 results.report_torn_record(folder)
                 system = system or core.new_system(config.model)
-                return _carry_out(point, key, system, texts, stages, folder, started)
+                return _carry_out(point, key, system, texts, cache, folder, started)
             if is_incomplete(config, texts, folder):
-                add_missing(config, texts, stages, folder)
+                add_missing(config, texts, cache, folder)
                 quiet = True
     record = RunRecord.read(folder)
     if config.name not in (None, record.config.name):
@@ -139,7 +139,7 @@ def _carry_out(
     key: core.RunKey,
     system: core.System,
     texts: Texts,
-    stages: ArtifactCache,
+    cache: ArtifactCache,
     folder: Path,
     started: float,
 ) -> RunRecord:
@@ -158,16 +158,16 @@ def _carry_out(
     write_environment(workdir)
     with share_run(folder, config.train.device) if shares_work else nullcontext():
         with point.timed("fit"), texts.naming_files(), _forgetting_refused(folder):
-            report = system.fit(fit_context(texts.splits, config, stages, workdir))
-        results.link_stages(workdir, stages)
+            report = system.fit(fit_context(texts.splits, config, cache, workdir))
+        results.link_stages(workdir, cache)
         results.delete_stale_outputs(report, folder)
         with point.timed("summarize"), _forgetting_refused(folder):
             outputs = _summarize_each(system, split, config.decode, folder, len(report.kept))
     with point.timed("score"):
         evaluation = scoring.score_run(config, texts, report, outputs, folder)
     point.timings["total"] = round(time.monotonic() - started, 3)
-    facts = system.facts()
-    copies = scoring.copies_sources(config, report, facts.get("checkpoint"))
+    system_metadata = system.metadata()
+    copies = scoring.copies_sources(config, report, system_metadata.get("checkpoint"))
     record = RunRecord(
         run_id=folder.name,
         key=key,
@@ -178,8 +178,8 @@ def _carry_out(
         fit=report,
         ledger=scoring.total_ledger(outputs[0], copies, config.decode),
         costs=RunCosts() if point.imported else _measure_costs(point, outputs[0], workdir),
-        texts=recorded_facts(texts.facts, RecordedTexts),
-        system=recorded_facts(facts, RecordedSystem),
+        texts=recorded_metadata(texts.metadata, RecordedTexts),
+        system=recorded_metadata(system_metadata, RecordedSystem),
         config=RecordedConfig.of(config),
         environment=started_in,
         command=point.command,
@@ -215,10 +215,10 @@ def _forgetting_refused(folder: Path) -> Iterator[None]:
 def take_part(folder: Path) -> None:
     """Fit and summarize in a process other than the first one, which shares the run in this folder."""
     config = results.read_run_config(folder)
-    stages = _open_cache(PlannedRun(config))
-    splits = load_texts(config.dataset, stages).splits
+    cache = _open_cache(PlannedRun(config))
+    splits = load_texts(config.dataset, cache).splits
     system = core.new_system(config.model)
-    report = system.fit(fit_context(splits, config, stages))
+    report = system.fit(fit_context(splits, config, cache))
     _summarize_each(system, splits[config.dataset.split], config.decode, folder, len(report.kept))
 
 
@@ -292,12 +292,12 @@ def is_incomplete(config: core.RunConfig, texts: Texts, folder: Path) -> bool:
     return bool(_missing_parts(config, texts, folder) or _missing_metrics(config, texts, folder))
 
 
-def add_missing(config: core.RunConfig, texts: Texts, stages: ArtifactCache, folder: Path) -> None:
+def add_missing(config: core.RunConfig, texts: Texts, cache: ArtifactCache, folder: Path) -> None:
     """Add the evidence, inputs and metrics that a finished run lacks."""
     if missing := _missing_parts(config, texts, folder):
         subject = f"{config.model.name} on {config.dataset.name}, {folder}"
         _log.info(f"already finished, except for the {missing}: {subject}")
-        if problem := _add_parts(config, texts, stages, folder):
+        if problem := _add_parts(config, texts, cache, folder):
             missing = _missing_parts(config, texts, folder)
             _log.warning(f"no {missing} added: {problem}; overwrite=true repeats the run")
     if metrics := _missing_metrics(config, texts, folder):
@@ -316,7 +316,7 @@ def _missing_parts(config: core.RunConfig, texts: Texts, folder: Path) -> str:
     return " and the ".join(parts)
 
 
-def _add_parts(config: core.RunConfig, texts: Texts, stages: ArtifactCache, folder: Path) -> str:
+def _add_parts(config: core.RunConfig, texts: Texts, cache: ArtifactCache, folder: Path) -> str:
     """Add missing evidence and inputs to a finished run by decoding their batches again.
 
     This needs the weights that wrote the summaries. Return why something is still missing; empty if nothing is.
@@ -325,7 +325,7 @@ def _add_parts(config: core.RunConfig, texts: Texts, stages: ArtifactCache, fold
         if link.is_symlink() and not link.exists():
             return f"the {link.name} of that run is not in the cache"
     system = core.new_system(config.model)
-    report = system.fit(fit_context(texts.splits, config, stages))
+    report = system.fit(fit_context(texts.splits, config, cache))
     if not results.is_fitted_by(report, folder):
         return "the weights in the cache may differ from those that wrote the summaries"
     summarize_split(system, texts.splits[config.dataset.split], config.decode, folder)

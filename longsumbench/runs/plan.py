@@ -225,7 +225,7 @@ def _expand_experiment(
 
 def _check_datasets(drafts: Sequence[_RunDraft]) -> None:
     """Check that the texts of at least one run are available, before slow imports."""
-    stages, problems = ArtifactCache(cache_folder()), []
+    cache, problems = ArtifactCache(cache_folder()), []
     sources: dict[tuple[str, str | None], None] = {}
     for draft in drafts:
         keys = ("filler", "name", "path", "reader")
@@ -236,7 +236,7 @@ def _check_datasets(drafts: Sequence[_RunDraft]) -> None:
         corpus = core.registry.corpora.load(reader)
         if path is None and corpus.hub is not None and corpus.built_in is None:
             try:
-                check_copy_or_network(corpus, stages)
+                check_copy_or_network(corpus, cache)
             except EnvironmentProblem as problem:
                 problems.append(problem)
     if len(problems) == len(sources):

@@ -17,7 +17,7 @@ from longsumbench.files import BadFile, check_tree, read_json, write_atomically
 from longsumbench.formatting import percent
 from longsumbench.metrics.aggregate import Estimate
 from longsumbench.metrics.evaluate import Evaluation
-from longsumbench.metrics.output_facts import OutputFacts, output_warnings
+from longsumbench.metrics.output_stats import OutputStats, output_warnings
 from longsumbench.rouge.scorer import ROUGE_TYPES
 from longsumbench.runs.environment import Environment
 
@@ -116,7 +116,7 @@ class RecordedTexts:
 
 @dataclass(frozen=True)
 class RecordedSystem:
-    """Facts about a system (`System.facts`); None if unknown.
+    """What is known of a system (`System.metadata`); None if unknown.
 
     Attributes:
         checkpoint: folder or hub name, or the model's name at a server.
@@ -146,12 +146,12 @@ class RecordedSystem:
 _Part = TypeVar("_Part", RecordedTexts, RecordedSystem)
 
 
-def recorded_facts(facts: Mapping[str, Any], part: type[_Part]) -> _Part:
-    """Return the typed part of some facts; those that it has no field for are its `more`."""
+def recorded_metadata(metadata: Mapping[str, Any], part: type[_Part]) -> _Part:
+    """Return the typed part of some metadata; those that it has no field for are its `more`."""
     names = part.__dataclass_fields__.keys()
-    typed_facts = {name: value for name, value in facts.items() if name in names}
-    more = {name: value for name, value in facts.items() if name not in names}
-    return msgspec.convert({**typed_facts, "more": more}, part)
+    typed_values = {name: value for name, value in metadata.items() if name in names}
+    more = {name: value for name, value in metadata.items() if name not in names}
+    return msgspec.convert({**typed_values, "more": more}, part)
 
 
 @dataclass
@@ -324,8 +324,8 @@ def predictions_file(checkpoint: int) -> str:
     return "predictions.jsonl" if checkpoint == 1 else f"predictions-{checkpoint}.jsonl"
 
 
-def output_problems(record: RunRecord, facts: OutputFacts | None) -> list[str]:
-    """Return a clause for each problem of many of a run's outputs; `facts` are about those of its record or its file.
+def output_problems(record: RunRecord, stats: OutputStats | None) -> list[str]:
+    """Return a clause for each problem of many of a run's outputs; `stats` are those of its record or its file.
 
     The setting that prevents loops is named if a local model wrote without it.
     """
@@ -336,7 +336,7 @@ def output_problems(record: RunRecord, facts: OutputFacts | None) -> list[str]:
     )
     decode = record.config.decode
     can_block_loops = local and decode.mode == "write" and not decode.no_repeat_ngram
-    return output_warnings(facts, record.ledger.outputs_cut, can_block_loops)
+    return output_warnings(stats, record.ledger.outputs_cut, can_block_loops)
 
 
 def split_variant(variant: str) -> list[str]:

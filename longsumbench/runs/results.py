@@ -368,9 +368,9 @@ def training_key(report: FitReport) -> str:
     return digest(asdict(report))
 
 
-def link_stages(workdir: Path, stages: ArtifactCache) -> None:
+def link_stages(workdir: Path, cache: ArtifactCache) -> None:
     """Link the finished stages into the run's folder."""
-    for name, stage in stages.folders.items():
+    for name, stage in cache.folders.items():
         link = workdir / name
         link.unlink(missing_ok=True)
         link.symlink_to(stage.resolve(), target_is_directory=True)

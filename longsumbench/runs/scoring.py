@@ -78,7 +78,7 @@ def score_run(
     ranked_by = metrics[1].columns[0] if metrics[1:] else DEFAULT_RANKING_SCORE
     predictions = [[summary.text for summary in summaries] for summaries in outputs]
     # Systems copy the marks of the texts.
-    if "marks" not in texts.facts:
+    if "marks" not in texts.metadata:
         marked = [(summary.id, marks_in(summary.text)) for summary in outputs[0]]
         for problem in describe_marks(marked, len(marked), "outputs"):
             warn_once(f"{config.model.name}: {problem}")

@@ -15,7 +15,7 @@ from typing import Any, ClassVar, NamedTuple
 
 from longsumbench.core import SECTIONS, collect_defaults
 from longsumbench.files import write_atomically
-from longsumbench.leaderboards.comparability import find_heading, numbers_shown
+from longsumbench.leaderboards.comparability import find_heading, shown_measures
 from longsumbench.leaderboards.seed_groups import ResultRow
 from longsumbench.leaderboards.significance import LeaderboardBlock
 from longsumbench.metrics.aggregate import Estimate
@@ -28,7 +28,7 @@ from longsumbench.sweeps.state import (
     describe_progress,
     describe_sweep,
 )
-from longsumbench.views.fact_columns import remarks
+from longsumbench.views.columns import remarks
 from longsumbench.views.html import render_page
 from longsumbench.views.leaderboard import leaderboard_block
 from longsumbench.views.ledger import cut_shares
@@ -87,10 +87,10 @@ def show_block(comparable: LeaderboardBlock, table: Sequence[LeaderboardBlock]) 
     """Return a block with all columns that a reader may choose."""
     rows, ranked_by = comparable.rows, comparable.ranked_by
     # A reader switches kinds of columns on and off
-    kind_of = dict.fromkeys(numbers_shown([row.first for row in rows]), "scores")
+    kind_of = dict.fromkeys(shown_measures([row.representative for row in rows]), "scores")
     others: list[str] = []
     for row in rows:
-        for name in row.numbers:
+        for name in row.means:
             is_by_place = any(word in name for word in BY_PLACE)
             if not is_by_place and name not in (*kind_of, *others):
                 others.append(name)
@@ -194,7 +194,7 @@ def _plot_scatter(
         of_runs = [cost(run) or 0 for run in row.group.runs]
         if min(of_runs) > 0:
             costs[place] = sum(of_runs) / len(of_runs)
-            scores[place] = row.group.numbers[shown.ranked_by].mean
+            scores[place] = row.group.means[shown.ranked_by].mean
     if len(costs) < max(_FEWEST_ROWS, len(ranked) / 2):
         return None
     left, right = min(costs.values()), max(costs.values())

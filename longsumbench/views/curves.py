@@ -56,20 +56,20 @@ def update_curves(
     results: Results,
     dataset: str,
     words: Sequence[str],
-    kind: str | None = None,
+    measure: str | None = None,
     required: bool = True,
     run_ids: Collection[str] = (),
 ) -> list[Path]:
     """Write the curves of all finished runs on a dataset against one or two settings; return the files.
 
-    The files are `leaderboard/<dataset>-<setting>[-<second>].csv`, `.png` and `.svg`. If `kind` is not the number by
+    The files are `leaderboard/<dataset>-<setting>[-<second>].csv`, `.png` and `.svg`. If `measure` is not the one by
     which runs are ranked, the names of the pictures end with it. A lock serializes simultaneous jobs.
 
     `words` are as in `build_sweep`. The group of the runs in `run_ids` is drawn, or the largest. Unless a picture is
     required, try both settings, then each one, then give up.
 
     Raises:
-        UsageError: there is nothing to draw, or a setting or number is unknown.
+        UsageError: there is nothing to draw, or a setting or measure is unknown.
     """
     with results.leaderboard_lock(dataset):
         records = list(map(hide_folders, results.records(dataset)))
@@ -87,10 +87,10 @@ def update_curves(
                     raise
         else:
             return []
-        images = draw_series(curves_figure(sweep, kind), ("png", "svg"))
+        images = draw_series(curves_figure(sweep, measure), ("png", "svg"))
         name = "-".join([dataset, *map(_short_name, sweep.keys)])
-        # A picture of another number must not replace that of the ranking score
-        pictured = name if kind in (None, sweep.ranked_by()) else f"{name}-{kind}"
+        # A picture of another measure must not replace that of the ranking score
+        pictured = name if measure in (None, sweep.ranked_by()) else f"{name}-{measure}"
         contents: dict[str, str | bytes | None] = {f"{name}.csv": sweep_csv(sweep)}
         contents |= {f"{pictured}.{suffix}": image for suffix, image in images.items()}
         return results.write_leaderboard(contents)
@@ -100,17 +100,17 @@ def _short_name(key: str) -> str:
     return key.removeprefix("model.")
 
 
-def curves_figure(sweep: SweepCurves, kind: str | None = None) -> SeriesFigure:
+def curves_figure(sweep: SweepCurves, measure: str | None = None) -> SeriesFigure:
     """Return the figure of the first group of a sweep.
 
-    `kind` is a type of ROUGE, or a measure; default: the one by which runs are ranked.
+    `measure` is a type of ROUGE, or of another metric; default: the one by which runs are ranked.
 
     Raises:
-        UsageError: the number is unknown, or no curve has it.
+        UsageError: the measure is unknown, or no curve has it.
     """
-    kind = kind or sweep.ranked_by()
-    _check_kind(kind, sweep)
-    lines = _split_lines(sweep, kind)
+    measure = measure or sweep.ranked_by()
+    _check_measure(measure, sweep)
+    lines = _split_lines(sweep, measure)
     values = sweep.values(sweep.axis)
     positions = _place_values(values)
     # Of many values, every second or third has a label
@@ -118,35 +118,36 @@ def curves_figure(sweep: SweepCurves, kind: str | None = None) -> SeriesFigure:
     ticks = {positions[value]: _tick_name(value) for value in values[::interval]}
     series = []
     for label in list(lines)[:MOST_CURVES]:
-        series.append(_series(label, lines[label], kind, positions))
-    series += _reference_series(sweep.groups[0], kind)
+        series.append(_series(label, lines[label], measure, positions))
+    series += _reference_series(sweep.groups[0], measure)
     axis = _short_name(sweep.keys[sweep.axis])
     settings = " and ".join(map(_short_name, sweep.keys))
     return SeriesFigure(
-        f"{sweep.dataset}: {_name_of(kind)} against {settings}",
+        f"{sweep.dataset}: {_name_of(measure)} against {settings}",
         [
             PanelRow(
-                f"{_name_of(kind)} ({_find_unit(kind, sweep)})", [Panel("", axis, ticks, series)]
+                f"{_name_of(measure)} ({_find_unit(measure, sweep)})",
+                [Panel("", axis, ticks, series)],
             )
         ],
-        [". ".join(describe_group(sweep.groups[0], sweep)) + ".", *_notes(sweep, kind, lines)],
+        [". ".join(describe_group(sweep.groups[0], sweep)) + ".", *_notes(sweep, measure, lines)],
     )
 
 
-def _check_kind(kind: str, sweep: SweepCurves) -> None:
-    """Raise UsageError if no curve has a number at two points."""
+def _check_measure(measure: str, sweep: SweepCurves) -> None:
+    """Raise UsageError if no curve has a measure at two points."""
     drawable: set[str] = set()
     for curve in sweep.groups[0].curves:
-        names = [name for point in curve.points.values() for name in point.numbers]
+        names = [name for point in curve.points.values() for name in point.means]
         drawable |= {name for name in names if names.count(name) > 1}
-    if kind not in drawable:
-        if advice := how_to_compute(kind):
-            raise UsageError(f"--kind {kind} was not measured{advice}")
-        choices = [name for name in sweep.kinds() if name in drawable]
-        raise UnknownName(f"number against {' and '.join(sweep.keys)}", kind, choices)
+    if measure not in drawable:
+        if advice := how_to_compute(measure):
+            raise UsageError(f"--kind {measure} was not measured{advice}")
+        choices = [name for name in sweep.measures() if name in drawable]
+        raise UnknownName(f"number against {' and '.join(sweep.keys)}", measure, choices)
 
 
-def _split_lines(sweep: SweepCurves, kind: str) -> dict[str, _Points]:
+def _split_lines(sweep: SweepCurves, measure: str) -> dict[str, _Points]:
     """Return label → points: lines with the most points first, then the best."""
     lines: dict[str, _Points] = {}
     for curve in sweep.groups[0].curves:
@@ -155,32 +156,32 @@ def _split_lines(sweep: SweepCurves, kind: str) -> dict[str, _Points]:
             for key, value in zip(sweep.keys, place, strict=True):
                 if key != sweep.keys[sweep.axis] and value != NO_SETTING:
                     label += f" {_short_name(key)}={checkpoint_name(value)}"
-            if kind in group.numbers:
+            if measure in group.means:
                 lines.setdefault(label, []).append((place[sweep.axis], group))
 
     def rank(label: str) -> tuple[int, float, str]:
-        best = max(group.numbers[kind].mean for _, group in lines[label])
+        best = max(group.means[measure].mean for _, group in lines[label])
         return -len(lines[label]), -best, label
 
     return {label: lines[label] for label in sorted(lines, key=rank)}
 
 
-def _series(label: str, points: _Points, kind: str, positions: Mapping[str, float]) -> Series:
+def _series(label: str, points: _Points, measure: str, positions: Mapping[str, float]) -> Series:
     """Return a line; it is grey if none of its points is ranked."""
-    numbers, across, hollow = {}, None, set()
+    means, across, hollow = {}, None, set()
     for value, group in points:
         # A system without this setting is a line across the plot
         if value == NO_SETTING:
-            across = group.numbers[kind]
+            across = group.means[measure]
             continue
-        numbers[positions[value]] = group.numbers[kind]
+        means[positions[value]] = group.means[measure]
         if not group.learned.comparable:
             hollow.add(positions[value])
     words = _list_unlearned_words(points)
     if len(words) == len(points):
         label = f"{label} ({', '.join(dict.fromkeys(words))})"
     is_grey = not any(group.ranked for _, group in points)
-    return Series(label, points[0][1].first.key.model, numbers, across, hollow, is_grey)
+    return Series(label, points[0][1].representative.key.model, means, across, hollow, is_grey)
 
 
 def _list_unlearned_words(points: _Points) -> list[str]:
@@ -200,19 +201,21 @@ def _tick_name(value: str) -> str:
     return checkpoint_name(value) if number is None else f"{number:.8g}"
 
 
-def _reference_series(group: Group, kind: str) -> list[Series]:
+def _reference_series(group: Group, measure: str) -> list[Series]:
     """Return the best reference of each model, and of its oracle, as lines across the panel."""
     models: dict[tuple[str, bool], list[tuple[Estimate, str]]] = {}
     for curve in group.references:
         for point in curve.points.values():
-            if kind in point.numbers:
-                numbers = models.setdefault((curve.first.key.model, curve.first.oracle), [])
-                numbers.append((point.numbers[kind], curve.label))
+            if measure in point.means:
+                references = models.setdefault(
+                    (curve.representative.key.model, curve.representative.oracle), []
+                )
+                references.append((point.means[measure], curve.label))
     series = []
-    for (model, is_oracle), numbers in models.items():
-        best, label = max(numbers, key=lambda number: number[0].mean)
-        if len(numbers) > 1:
-            label = f"{model} (best of {len(numbers)})"
+    for (model, is_oracle), references in models.items():
+        best, label = max(references, key=lambda reference: reference[0].mean)
+        if len(references) > 1:
+            label = f"{model} (best of {len(references)})"
         saw = " (saw the references)" if is_oracle else ""
         series.append(Series(f"{label} {best.mean:.1f}{saw}", model, across=best, grey=is_oracle))
     return series
@@ -220,24 +223,24 @@ def _reference_series(group: Group, kind: str) -> list[Series]:
 
 def describe_group(group: Group, sweep: SweepCurves) -> list[str]:
     """Describe what the runs of a group have in common, and how they differ from the drawn one; without full stops."""
-    first, drawn = group.curves[0].first, sweep.groups[0].curves[0].first
+    run, drawn = group.curves[0].representative, sweep.groups[0].curves[0].representative
     texts = [
-        f"{first.key.split} split, {first.evaluation.describe_examples()}",
-        describe_unlike_conditions(first, drawn),
+        f"{run.key.split} split, {run.evaluation.describe_examples()}",
+        describe_unlike_conditions(run, drawn),
         describe_budget(group.records()).rstrip("."),
     ]
     return [text for text in texts if text]
 
 
-def _notes(sweep: SweepCurves, kind: str, lines: Mapping[str, _Points]) -> list[str]:
+def _notes(sweep: SweepCurves, measure: str, lines: Mapping[str, _Points]) -> list[str]:
     """Return the notes: what bands are, and what the picture leaves out."""
     group, *other_groups = sweep.groups
     rows = group.rows()
-    measured = [row for row in rows if kind in row.numbers]
+    measured = [row for row in rows if measure in row.means]
     over = describe_intervals([len(row.runs) > 1 for row in measured])
-    if any(isnan(row.numbers[kind].low) for row in measured):
+    if any(isnan(row.means[measure].low) for row in measured):
         over += ", where scores.csv exists"
-    one_seed = dict.fromkeys(row.first.key.model for row in measured if row.one_seed)
+    one_seed = dict.fromkeys(row.representative.key.model for row in measured if row.one_seed)
     words = set[str]()
     for label in list(lines)[:MOST_CURVES]:
         words.update(_list_unlearned_words(lines[label]))
@@ -257,17 +260,17 @@ def _notes(sweep: SweepCurves, kind: str, lines: Mapping[str, _Points]) -> list[
     return notes
 
 
-def _name_of(kind: str) -> str:
-    if kind in ROUGE_HEADINGS:
-        return f"ROUGE-{kind.removeprefix('rouge')} F1"
-    return "planted facts stated right" if kind == PLANTED else kind
+def _name_of(measure: str) -> str:
+    if measure in ROUGE_HEADINGS:
+        return f"ROUGE-{measure.removeprefix('rouge')} F1"
+    return "planted facts stated right" if measure == PLANTED else measure
 
 
-def _find_unit(kind: str, sweep: SweepCurves) -> str:
+def _find_unit(measure: str, sweep: SweepCurves) -> str:
     for record in sweep.groups[0].records():
-        if kind in record.evaluation.units:
-            return record.evaluation.units[kind]
-    return "%" if kind == PLANTED else "0–100"
+        if measure in record.evaluation.units:
+            return record.evaluation.units[measure]
+    return "%" if measure == PLANTED else "0–100"
 
 
 def sweep_csv(sweep: SweepCurves) -> str:
@@ -284,14 +287,18 @@ def sweep_csv(sweep: SweepCurves) -> str:
 
 def _point_row(sweep: SweepCurves, curve: Curve, place: tuple[str, ...]) -> dict[str, Any]:
     point = curve.points[place]
-    first, runs = point.first, point.runs
-    row: dict[str, Any] = {"system": curve.label, "model": first.key.model}
+    representative, runs = point.representative, point.runs
+    row: dict[str, Any] = {"system": curve.label, "model": representative.key.model}
     for key, value in zip(sweep.keys, place, strict=True):
         row[_short_name(key)] = checkpoint_name(value)
-    row |= {"oracle": str(first.oracle).lower(), "split": first.key.split, "n": first.evaluation.n}
+    row |= {
+        "oracle": str(representative.oracle).lower(),
+        "split": representative.key.split,
+        "n": representative.evaluation.n,
+    }
     row["seeds"] = " ".join(str(run.key.seed) for run in runs if run.key.seed is not None)
-    for kind in sweep.kinds():
-        row |= with_bounds(kind, point.numbers.get(kind))
+    for measure in sweep.measures():
+        row |= with_bounds(measure, point.means.get(measure))
     row["train_seconds"] = _known_mean(run.fit.seconds for run in runs if run.trained)
     row["tokens_per_second"] = _known_mean(run.costs.decode_tokens_per_second for run in runs)
     row["source_seen"] = _known_mean(source_seen(run) for run in runs)

@@ -8,7 +8,7 @@ from collections.abc import Collection, Iterable, Sequence, Set
 
 from longsumbench.core import TrainConfig
 from longsumbench.formatting import format_count
-from longsumbench.leaderboards.comparability import PLANTED, ROUGE_HEADINGS, ROUGE_PARTS
+from longsumbench.leaderboards.comparability import PLANTED, ROUGE_HEADINGS, ROUGE_STATISTICS
 from longsumbench.leaderboards.seed_groups import NOT_SHOWN, UNKNOWN, ResultRow
 from longsumbench.leaderboards.significance import LeaderboardBlock
 from longsumbench.runs.record import RunRecord, output_problems
@@ -29,14 +29,16 @@ def join(*sentences: str) -> str:
     return " ".join(sentence for sentence in sentences if sentence)
 
 
-def footnotes(comparable: LeaderboardBlock, columns: Set[str], part: str = "f") -> tuple[str, ...]:
+def footnotes(
+    comparable: LeaderboardBlock, columns: Set[str], statistic: str = "f"
+) -> tuple[str, ...]:
     """Return the lines below a block: what its numbers mean, tests, training, warnings, the signature.
 
-    `columns` are the names of the shown ones, and `part` is the part of ROUGE that the rows have as F.
+    `columns` are the names of the shown ones, and `statistic` is that of ROUGE that the rows have as F.
     """
     rows, runs = comparable.rows, collect_runs(comparable.rows)
     lines = [
-        _describe_numbers(rows, columns, part),
+        _describe_numbers(rows, columns, statistic),
         join(describe_undecided(comparable), _describe_best_set(comparable)),
         _describe_ranking(runs),
         _describe_reader(runs),
@@ -73,20 +75,24 @@ def describe_untrained(rows: Iterable[ResultRow]) -> str:
     return f"Not trained here: {shorten_list(names)}. Their training texts may include these."
 
 
-def _describe_numbers(rows: Sequence[ResultRow], columns: Set[str], part: str) -> str:
-    numbers = []
+def _describe_numbers(rows: Sequence[ResultRow], columns: Set[str], statistic: str) -> str:
+    means = []
     for row in rows:
-        numbers += [number for name, number in row.numbers.items() if name in columns]
-    if not numbers:
+        means += [mean for name, mean in row.means.items() if name in columns]
+    if not means:
         return ""
-    unit = f"ROUGE {ROUGE_PARTS[part]}, 0–100; " if columns & ROUGE_HEADINGS.keys() else ""
+    unit = (
+        f"ROUGE {ROUGE_STATISTICS[statistic]}, 0–100; " if columns & ROUGE_HEADINGS.keys() else ""
+    )
     seeds = " and seeds" if any(len(row.runs) > 1 for row in rows) else ""
     where = ""
-    if any(math.isnan(number.low) for number in numbers):
+    if any(math.isnan(mean.low) for mean in means):
         where = "; –: unknown, for a single example or without scores.csv"
     over = "examples"
     # Questions about one text are no independent cases
-    if groups := [row.first.evaluation.groups for row in rows if row.first.evaluation.groups]:
+    if groups := [
+        row.representative.evaluation.groups for row in rows if row.representative.evaluation.groups
+    ]:
         over = "texts (each with all its examples)"
         if min(groups) < _FEW_TEXTS:
             where += f"; with fewer than {_FEW_TEXTS} texts it is rough"

@@ -13,11 +13,11 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from longsumbench.arguments import public_function
 from longsumbench.leaderboards.comparability import (
-    ROUGE_PARTS,
+    ROUGE_STATISTICS,
     SURVIVAL,
     describe_unlike_conditions,
     find_heading,
-    numbers_shown,
+    shown_measures,
 )
 from longsumbench.leaderboards.published import Published
 from longsumbench.leaderboards.seed_groups import ResultRow
@@ -27,8 +27,8 @@ from longsumbench.runs.record import SHORT_ID
 from longsumbench.runs.results import Results
 from longsumbench.runs.run_names import describe_shared
 from longsumbench.views import tables
-from longsumbench.views.columns import collect_columns, csv_rows
-from longsumbench.views.fact_columns import Column, has_system_facts
+from longsumbench.views.column_list import collect_columns, csv_rows
+from longsumbench.views.columns import Column, has_system_metadata
 from longsumbench.views.figures import draw_figure
 from longsumbench.views.footnotes import collect_runs, describe_untrained, footnotes
 from longsumbench.views.intervals import IntervalFigure, IntervalPanel, IntervalRow
@@ -44,7 +44,7 @@ if TYPE_CHECKING:
 
 _WHO = ("system", "remarks")
 _COST = ("length", "source_seen", "source_copied", "seconds", "run", "verified")
-# Shown if facts about any system are known
+# Shown if more than its settings is known of any system
 _CHECKPOINT_COLUMNS = ("price", "parameters", "context", "released", "prompt", "length_ratio")
 # Left out after scores that do not rank
 _FIRST_LEFT_OUT = ("seconds", "source_copied", "source_seen", "seeds", "seed", "length")
@@ -60,7 +60,7 @@ _RECALL_PICTURES = (
 def leaderboard_block(
     comparable: LeaderboardBlock,
     table: Sequence[LeaderboardBlock],
-    part: str = "f",
+    statistic: str = "f",
     column_names: Sequence[str] = (),
 ) -> Block:
     """Return the ranking of comparable systems, followed by their oracles.
@@ -73,9 +73,11 @@ def leaderboard_block(
     if table[1:]:
         number = [block is comparable for block in table].index(True) + 1
         heading = f"block {number}: {heading}"
-    if unlike := describe_unlike_conditions(rows[0].first, table[0].rows[0].first):
+    if unlike := describe_unlike_conditions(
+        rows[0].representative, table[0].rows[0].representative
+    ):
         heading += f"; not comparable with the first block: {unlike}"
-    columns, optional = _choose_columns(comparable, part, column_names)
+    columns, optional = _choose_columns(comparable, statistic, column_names)
     names = {column.name for column in columns}
     untrained = describe_untrained(rows)
     shared = [line for line in (describe_shared_settings(rows),) if line]
@@ -84,7 +86,7 @@ def leaderboard_block(
         heading=heading,
         notes=(untrained,) if untrained else (),
         optional=tuple(column.heading for column in optional),
-        footnotes=(*shared, *footnotes(comparable, names, part)),
+        footnotes=(*shared, *footnotes(comparable, names, statistic)),
         private=_describe_texts(comparable, table),
     )
 
@@ -100,39 +102,39 @@ def describe_block(comparable: LeaderboardBlock, table: Sequence[LeaderboardBloc
 
     Own texts also have their fingerprint if other blocks of the table have other texts.
     """
-    run, texts = comparable.rows[0].first, _describe_texts(comparable, table)
+    run, texts = comparable.rows[0].representative, _describe_texts(comparable, table)
     untrained = ", systems that were not trained here" if comparable.zero_shot else ""
     return f"{run.key.split} split, {run.evaluation.describe_examples()}{texts}{untrained}"
 
 
 def _describe_texts(comparable: LeaderboardBlock, table: Sequence[LeaderboardBlock]) -> str:
-    run, texts = comparable.rows[0].first, ""
+    run, texts = comparable.rows[0].representative, ""
     if path := run.config.dataset.path:
         texts = f", texts of {PurePath(path).name or path}"
-        if len({block.rows[0].first.key.fingerprint for block in table}) > 1:
+        if len({block.rows[0].representative.key.fingerprint for block in table}) > 1:
             texts += f" (fingerprint {run.key.fingerprint[:SHORT_ID]})"
     return texts
 
 
 def _choose_columns(
-    comparable: LeaderboardBlock, part: str, column_names: Sequence[str]
+    comparable: LeaderboardBlock, statistic: str, column_names: Sequence[str]
 ) -> tuple[list[Column], list[Column]]:
     """Return the columns of a block, and those that a narrow terminal leaves out, the least important first."""
     rows = comparable.rows
     runs = collect_runs(rows)
-    all_columns = collect_columns(runs, part)
+    all_columns = collect_columns(runs, statistic)
     # Chosen columns: a narrow terminal leaves out the last ones first
     if column_names:
         names = dict.fromkeys((*_WHO, *column_names))
         columns = [all_columns[name] for name in names if name in all_columns]
         return columns, columns[:1:-1]
-    numbers = list(numbers_shown([row.first for row in rows]))
-    facts = _CHECKPOINT_COLUMNS if any(map(has_system_facts, runs)) else ()
+    measures = list(shown_measures([row.representative for row in rows]))
+    checkpoint = _CHECKPOINT_COLUMNS if any(map(has_system_metadata, runs)) else ()
     survival = [name for name in _SURVIVAL_COLUMNS if name in all_columns]
-    scores = (*numbers, *survival)
-    shown = dict.fromkeys((*_WHO, seeds_column(rows), *scores, *facts, *_COST))
+    scores = (*measures, *survival)
+    shown = dict.fromkeys((*_WHO, seeds_column(rows), *scores, *checkpoint, *_COST))
     # The score that ranks is never left out
-    unranked = [name for name in reversed(numbers) if name != runs[0].evaluation.ranked_by]
+    unranked = [name for name in reversed(measures) if name != runs[0].evaluation.ranked_by]
     optional = (*unranked, *reversed(survival), *_FIRST_LEFT_OUT, *_CHECKPOINT_COLUMNS)
     left_out_first = [all_columns[name] for name in optional if name in shown]
     return [all_columns[name] for name in shown], left_out_first
@@ -153,10 +155,10 @@ def row_cells(comparable: LeaderboardBlock, columns: Sequence[Column]) -> list[l
     tied = comparable.tied()
     best: dict[str, float] = {}
     if len(ranked) > 1:
-        names = numbers_shown([row.first for row in comparable.rows])
+        names = shown_measures([row.representative for row in comparable.rows])
         for name, row in best_rows(ranked, names).items():
             if not row.one_seed:
-                best[name] = row.numbers[name].mean
+                best[name] = row.means[name].mean
     lines = []
     place = 0
     for row in comparable.rows:
@@ -166,7 +168,7 @@ def row_cells(comparable: LeaderboardBlock, columns: Sequence[Column]) -> list[l
             continue
         place += 1
         for number, column in enumerate(columns):
-            measured = row.numbers.get(column.name)
+            measured = row.means.get(column.name)
             if measured and measured.mean == best.get(column.name):
                 cells[number] = Stressed(cells[number])
             elif (row.key, column.name) in tied:
@@ -216,14 +218,16 @@ class TableView:
 
     def heading(self) -> str:
         """Return the table's heading."""
-        part = self.table.part
-        measure = "" if part == "f" else f", ROUGE {ROUGE_PARTS[part]}"
-        return self.table.dataset + measure
+        statistic = self.table.statistic
+        ranked_by = "" if statistic == "f" else f", ROUGE {ROUGE_STATISTICS[statistic]}"
+        return self.table.dataset + ranked_by
 
     def blocks(self) -> list[Block]:
         """Return the blocks of our runs."""
         table = self.table.comparable
-        blocks = [leaderboard_block(rows, table, self.table.part, self.columns) for rows in table]
+        blocks = [
+            leaderboard_block(rows, table, self.table.statistic, self.columns) for rows in table
+        ]
         return blocks if self.block is None else [blocks[self.block - 1]]
 
     def published(self, brief: bool = False) -> list[Block]:
@@ -234,7 +238,7 @@ class TableView:
         if not self.chosen and (self.columns or self.block is not None):
             return []
         table = self.table
-        return published_blocks(table.dataset, table.records(), brief, table.part, self.chosen)
+        return published_blocks(table.dataset, table.records(), brief, table.statistic, self.chosen)
 
     def ledger(self) -> Block:
         """Return the block of the truncation ledgers of the shown runs."""
@@ -293,7 +297,7 @@ class TableView:
             # The first block that has such numbers, usually that of the whole test split
             for block in self.table.comparable:
                 if lines := lines_of(block.rows):
-                    run = block.rows[0].first
+                    run = block.rows[0].representative
                     examples = run.evaluation.describe_examples()
                     title = f"{self.table.dataset}: {topic} ({run.key.split} split, {examples})"
                     pictures.append(TablePicture(name, title, make_figure(title, lines)))
@@ -358,12 +362,12 @@ def leaderboard_figure(dataset: str, results_dir: str | Path = "results") -> "Fi
     results = Results.at(results_dir)
     find_datasets(results, dataset)
     table = read_table(results, dataset).comparable
-    number = table[0].rows[0].first.evaluation.ranked_by
+    measure = table[0].rows[0].representative.evaluation.ranked_by
     rows = []
     for row in table[0].rows:
-        rows.append(IntervalRow(row.label, row.numbers[number], row.first.key.model))
+        rows.append(IntervalRow(row.label, row.means[measure], row.representative.key.model))
     title = f"{dataset}, {describe_block(table[0], table)}"
-    axis = f"{find_heading(number)}, with 95 % intervals"
+    axis = f"{find_heading(measure)}, with 95 % intervals"
     figure = IntervalFigure(title, [IntervalPanel("", rows)], axis)
     return draw_figure(figure.size, figure.draw)
 

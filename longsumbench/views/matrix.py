@@ -58,7 +58,7 @@ def matrix_block(matrix: Matrix, brief: bool = False) -> Block:
     headings = {}
     for column in matrix.columns:
         name = column.dataset.replace("_", "_\n")
-        headings[f"{name}\n{find_heading(column.number)}"] = len(column.rows)
+        headings[f"{name}\n{find_heading(column.measure)}"] = len(column.rows)
     notes = _matrix_notes(matrix)
     if len(systems) < len(matrix.systems):
         left_out = len(matrix.systems) - len(systems)
@@ -79,20 +79,20 @@ def _matrix_cell(column: MatrixColumn, system: str) -> str:
     row = column.rows.get(system)
     if row is None:
         return ""
-    text = f"{row.numbers[column.number]:.1f}"
+    text = f"{row.means[column.measure]:.1f}"
     if system not in column.ranks:
         return f"({text})"
     is_best = column.ranks[system] == min(column.ranks.values()) and len(column.ranks) > 1
     # As in the dataset's own table, one seed is never called the best
     if is_best and not row.one_seed:
         return Stressed(text)
-    return Tied(text) if (row.key, column.number) in column.block.tied() else text
+    return Tied(text) if (row.key, column.measure) in column.block.tied() else text
 
 
 def _matrix_notes(matrix: Matrix) -> list[str]:
     texts = []
     for column in matrix.columns:
-        run = column.block.rows[0].first
+        run = column.block.rows[0].representative
         examples = run.evaluation.describe_examples()
         texts.append(f"{column.dataset}: {run.key.split} split, {examples}")
     notes = [
@@ -135,21 +135,21 @@ def _csv_rows(matrix: Matrix) -> list[dict[str, Any]]:
         row["datasets"] = matrix.count(system)
         for column in matrix.columns:
             entry = column.rows.get(system)
-            number = None if entry is None else entry.numbers[column.number]
-            row |= with_bounds(f"{column.dataset}_{column.number}", number)
+            mean = None if entry is None else entry.means[column.measure]
+            row |= with_bounds(f"{column.dataset}_{column.measure}", mean)
             row[f"{column.dataset}_rank"] = column.ranks.get(system)
         rows.append(row)
     return rows
 
 
-def update_matrix(results: Results, number: str | None = None) -> list[Matrix]:
-    """Write `leaderboard/matrix.csv`, `.md` and `.tex`; return the matrices. `number` as in `read_matrices`.
+def update_matrix(results: Results, measure: str | None = None) -> list[Matrix]:
+    """Write `leaderboard/matrix.csv`, `.md` and `.tex`; return the matrices. `measure` as in `read_matrices`.
 
     Raises:
-        UsageError: there are no finished runs, or none has the number.
+        UsageError: there are no finished runs, or none has the measure.
     """
     with results.leaderboard_lock("matrix"):
-        matrices = read_matrices(results, number)
+        matrices = read_matrices(results, measure)
         blocks = matrix_blocks(matrices)
         results.write_leaderboard(
             {

@@ -44,13 +44,13 @@ def join_names(names: Sequence[str], between: str = ", ") -> str:
 
 
 def describe_pair(
-    first: str, second: str, difference: CorrectedDifference, number: str, unit: str = "points"
+    first: str, second: str, difference: CorrectedDifference, measure: str, unit: str = "points"
 ) -> str:
     """Say whether one of two systems is ahead, without a period; `difference` is the first minus the second."""
     if difference.mean < 0:
         first, second, difference = second, first, difference.reversed()
     interval = describe_interval(difference.low, difference.high, difference.confidence, ".2f")
-    amount = f"{difference.mean:z.2f} {unit} of {find_heading(number)}"
+    amount = f"{difference.mean:z.2f} {unit} of {find_heading(measure)}"
     if difference.outcome == Outcome.AHEAD:
         return f"{first} is above {second} by {amount}{interval}"
     reason = _REASONS[difference.outcome]
@@ -58,7 +58,7 @@ def describe_pair(
 
 
 def describe_differences(
-    first: str, differences: Mapping[str, CorrectedDifference], number: str
+    first: str, differences: Mapping[str, CorrectedDifference], measure: str
 ) -> str:
     """Say which systems one is above and below, without a period; `differences` are the first minus each, in points."""
     groups: dict[str, list[str]] = {}
@@ -68,7 +68,7 @@ def describe_differences(
             relation = "above" if difference.mean > 0 else "below"
         groups.setdefault(relation, []).append(f"{name} ({difference.mean:+.2f})")
     parts = [f"{relation} {join_names(names)}" for relation, names in groups.items()]
-    return f"{first}, in points of {find_heading(number)}: {'; '.join(parts)}"
+    return f"{first}, in points of {find_heading(measure)}: {'; '.join(parts)}"
 
 
 def describe_leader(block: LeaderboardBlock) -> str:
@@ -76,7 +76,7 @@ def describe_leader(block: LeaderboardBlock) -> str:
     decided = block.decide()
     if decided is None:
         return "Nothing is shown: there are no two ranked systems to compare."
-    evaluation = decided.best.first.evaluation
+    evaluation = decided.best.representative.evaluation
     unit = evaluation.units.get(block.ranked_by, "points")
     labels = decided.best.label, decided.rival.label
     text = describe_pair(*labels, decided.difference, block.ranked_by, unit)
@@ -100,7 +100,7 @@ def describe_needed(block: LeaderboardBlock) -> str:
     share = decided.difference.detectable / abs(decided.difference.mean or math.nan)
     if not math.isfinite(share):
         return ""
-    evaluation = decided.best.first.evaluation
+    evaluation = decided.best.representative.evaluation
     number = math.ceil((evaluation.groups or evaluation.n) * share**2)
     return f"About {number:,} texts would tell these two apart, if they differ as much."
 
@@ -108,7 +108,7 @@ def describe_needed(block: LeaderboardBlock) -> str:
 def describe_place(block: LeaderboardBlock, row: ResultRow) -> str:
     """Return the short form for a row: "place 2 of 7, 1.20 below ranker (not shown to differ)"."""
     if row not in block.ranked:
-        return "oracle" if row.first.oracle else row.learned.word
+        return "oracle" if row.representative.oracle else row.learned.word
     place = f"place {block.ranked.index(row) + 1} of {len(block.ranked)}"
     decided = block.decide()
     if decided is None:

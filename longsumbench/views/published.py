@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 
 from longsumbench.formatting import format_count
-from longsumbench.leaderboards.comparability import ROUGE_PARTS
+from longsumbench.leaderboards.comparability import ROUGE_STATISTICS
 from longsumbench.leaderboards.published import COLUMNS, Published, read_published
 from longsumbench.runs.record import RunRecord
 from longsumbench.views.tables import Block
@@ -16,7 +16,7 @@ def published_blocks(
     dataset: str,
     runs: Sequence[RunRecord],
     brief: bool = False,
-    part: str = "f",
+    statistic: str = "f",
     chosen: Sequence[Published] = (),
 ) -> list[Block]:
     """Return a block of the published numbers on a dataset, or of those chosen instead; empty if there are none.
@@ -24,13 +24,14 @@ def published_blocks(
     If runs may be on other texts than the official ones, a note warns. A brief block has only the best row of each of
     the suite's systems, and the number of others.
     """
-    published = chosen or read_published(dataset, part)
+    published = chosen or read_published(dataset, statistic)
     if not published:
         return []
     rows = _best_system_rows(published) if brief and not chosen else published
     # Notes are one paragraph, each sentence only if it applies
     notes = [
-        f"As printed, on the official data, scored as in each source: {ROUGE_PARTS[part]}, not ranked with our rows."
+        f"As printed, on the official data, scored as in each source: {ROUGE_STATISTICS[statistic]}, not ranked with our"
+        " rows."
     ]
     columns = set().union(*(row.scores for row in rows))
     if any(name.startswith("R-L") for name in columns):
@@ -46,7 +47,7 @@ def published_blocks(
             "Our texts came from local files (dataset.path); nothing shows that they are the official ones."
         )
     if len(rows) < len(published):
-        place = f"leaderboard/{dataset}.md" if part == "f" else "published.csv"
+        place = f"leaderboard/{dataset}.md" if statistic == "f" else "published.csv"
         notes.append(f"In {place}: {format_count(len(published) - len(rows), 'more row')}.")
     headings = [name.replace(" ", "\n") for name in COLUMNS.values()]
     block = Block(

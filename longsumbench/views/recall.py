@@ -86,7 +86,7 @@ def recall_lines(
 ) -> list[ResultRow]:
     """Return the comparable rows that have a line, in their order: no oracles, and no systems without any point."""
     measures = set().union(*(panel.places for panel in panels))
-    return [row for row in rows if not row.first.oracle and measures & row.numbers.keys()]
+    return [row for row in rows if not row.representative.oracle and measures & row.means.keys()]
 
 
 def choose_lines(lines: Sequence[ResultRow]) -> list[ResultRow]:
@@ -96,7 +96,7 @@ def choose_lines(lines: Sequence[ResultRow]) -> list[ResultRow]:
     """
     by_model: dict[str, list[ResultRow]] = {}
     for line in lines:
-        by_model.setdefault(line.first.key.model, []).append(line)
+        by_model.setdefault(line.representative.key.model, []).append(line)
     best = []
     for same_model in by_model.values():
         learned = [line for line in same_model if line.learned.comparable]
@@ -111,7 +111,7 @@ def survival_figure(title: str, lines: Sequence[ResultRow]) -> SeriesFigure:
     first = lines[0]
     levels = {}
     for level, bound in (("random sentences", "random"), ("ceiling", "ceiling")):
-        levels[level] = first.numbers[f"{SURVIVAL}_{bound}"].mean
+        levels[level] = first.means[f"{SURVIVAL}_{bound}"].mean
     panels = [replace(panel, guesses=levels) for panel in SURVIVAL_PANELS]
     note = "Whiskers are intervals, too. Levels: random sentences, and the shortest planted ones (ceiling), with as many "
     note += f"words as {first.label} writes."
@@ -130,7 +130,7 @@ def recall_figure(
     Panels without any points are left out. `measured` is the label of the vertical axis.
     """
     drawn = choose_lines(lines)
-    measures = set().union(*(row.numbers for row in drawn))
+    measures = set().union(*(row.means for row in drawn))
     plots = [_panel(panel, drawn) for panel in panels if measures & panel.places.keys()]
     over = describe_intervals([len(row.runs) > 1 for row in drawn])
     # The note explains the marks that the picture has, and no others
@@ -138,7 +138,7 @@ def recall_figure(
     if one_seed := [line.label for line in drawn if line.one_seed]:
         sentences.append(describe_single_seeds(one_seed))
     if not all(series.band for plot in plots for series in plot.series):
-        examples = drawn[0].first.evaluation.describe_examples()
+        examples = drawn[0].representative.evaluation.describe_examples()
         runs = format_count(min(len(row.runs) for row in drawn), "run")
         sentences.append(
             f"Dashed lines: intervals of more than {_VAGUE:.0f} points ({examples}, {runs} or more)."
@@ -160,7 +160,7 @@ def recall_figure(
 def _panel(panel: RecallPanel, lines: Sequence[ResultRow]) -> Panel:
     levels = dict(panel.guesses)
     for line in lines:
-        if chance := line.numbers.get(CHANCE):
+        if chance := line.means.get(CHANCE):
             levels[f"chance {chance.mean:.1f}"] = chance.mean
     series = [_series(panel, line, order) for order, line in enumerate(lines)]
     last = max(max(line.points, default=0.0) for line in series)
@@ -169,17 +169,15 @@ def _panel(panel: RecallPanel, lines: Sequence[ResultRow]) -> Panel:
 
 
 def _series(panel: RecallPanel, line: ResultRow, order: int) -> Series:
-    numbers, learned = line.numbers, line.learned
+    means, learned = line.means, line.learned
     # Points without lines are next to those of other systems
     shift = 0.0 if panel.joined else _POINTS_APART * order
-    points = {
-        place + shift: numbers[name] for name, place in panel.places.items() if name in numbers
-    }
+    points = {place + shift: means[name] for name, place in panel.places.items() if name in means}
     label = line.label if learned.comparable else f"{line.label} ({learned.word})"
     width = sum(point.high - point.low for point in points.values())
     return Series(
         label,
-        line.first.key.model,
+        line.representative.key.model,
         points,
         grey=learned.word in NEVER_RANKED,
         band=not panel.joined or not width > _VAGUE * len(points),

@@ -16,7 +16,7 @@ from longsumbench.leaderboards.table import Table
 from longsumbench.runs.record import SHORT_ID, RunRecord
 from longsumbench.runs.results import Results
 from longsumbench.runs.run_names import describe_run
-from longsumbench.views.columns import collect_columns
+from longsumbench.views.column_list import collect_columns
 from longsumbench.views.footnotes import collect_runs, describe_equal, warnings_on_outputs
 from longsumbench.views.leaderboard import (
     TableView,
@@ -206,10 +206,10 @@ def _sum_work(runs: Sequence[RunRecord]) -> str:
 
 def describe_best(block: LeaderboardBlock, index: int = 0) -> str:
     """Return a line on a dataset: a row, its score and its place."""
-    row, score = block.rows[index], block.ranked_by
-    number = f"{row.numbers[score]:.1f}" if score in row.numbers else ""
-    place = describe_place(block, row)
-    return f"{row.first.key.dataset}: {row.label}, {find_heading(score)} {number}, {place}."
+    row, measure = block.rows[index], block.ranked_by
+    mean = f"{row.means[measure]:.1f}" if measure in row.means else ""
+    rank = describe_place(block, row)
+    return f"{row.representative.key.dataset}: {row.label}, {find_heading(measure)} {mean}, {rank}."
 
 
 def _shorten_names(table: Block) -> Block:
@@ -233,7 +233,9 @@ def _describe_other_blocks(table: Table, block: LeaderboardBlock) -> str:
     for other_block in table.comparable:
         if other_block is not block:
             training = "no training here" if other_block.zero_shot else "training here"
-            unlike = describe_unlike_conditions(other_block.rows[0].first, block.rows[0].first)
+            unlike = describe_unlike_conditions(
+                other_block.rows[0].representative, block.rows[0].representative
+            )
             reasons[unlike or training] = None
     return f"Other runs may not be compared with these: {'; '.join(reasons)}." if reasons else ""
 

@@ -74,9 +74,9 @@ class RankedBaseline(FixedLength):
         super().prepare(context)
         self.ranking.prepare(context)
 
-    def facts(self) -> dict[str, Any]:
+    def metadata(self) -> dict[str, Any]:
         """Return how much of the texts the ranker's encoder did not read, if there is one."""
-        return self.ranking.facts()
+        return self.ranking.metadata()
 
     def save(self, folder: Path) -> None:
         """Save the settings, the length and a learned ranker."""

@@ -112,7 +112,7 @@ class CommandSystem(ForeignSystem):
     config: CommandConfig
     _program: Program
 
-    def facts(self) -> dict[str, Any]:
+    def metadata(self) -> dict[str, Any]:
         """Return the program's version and the hashes of its files."""
         return self.config.program
 

@@ -160,7 +160,7 @@ class ApiEngine:
             identity["tokenizer"] = tokenizer_identity(self.tokenizer)
         return identity
 
-    def facts(self) -> dict[str, Any]:
+    def metadata(self) -> dict[str, Any]:
         """Return the model's name at the server."""
         return {"checkpoint": self._config.checkpoint, "engine": "api"}
 

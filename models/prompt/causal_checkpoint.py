@@ -202,10 +202,10 @@ class CausalCheckpoint:
         """Return the digest of the checkpoint's files and its commit, in place of its name; also of the adapter."""
         return self.pretrained.identity()
 
-    def facts(self) -> dict[str, Any]:
+    def metadata(self) -> dict[str, Any]:
         """Return name, commit and size of the model."""
         return {
             "engine": "transformers",
-            **self.pretrained.facts(),
+            **self.pretrained.metadata(),
             "parameters": self.parameters,
         }

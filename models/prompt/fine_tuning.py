@@ -99,7 +99,7 @@ def fine_tune(builder: PromptBuilder, context: FitContext, save: Callable[[Path]
         save=save_all,
     )
     with processes.build_together(fitting.build):
-        return context.stages.get("checkpoint", inputs, fitting.build)
+        return context.cache.get("checkpoint", inputs, fitting.build)
 
 
 def _reading_inputs(builder: PromptBuilder) -> dict[str, Any]:
@@ -133,7 +133,7 @@ def _rows(
                 yield training_row(builder, example)
 
     features = datasets.Features(UNIT_COLUMNS)
-    stored = stored_rows("units", inputs, features, rows(), context.stages)
+    stored = stored_rows("units", inputs, features, rows(), context.cache)
     cut = sum(length >= config.decode_length for length in stored["target_tokens"])
     if cut:
         _log.warning(

@@ -68,13 +68,13 @@ class PromptSystem(System):
         """What makes the prompts."""
         return PromptBuilder(self.config, self.state)
 
-    def facts(self) -> dict[str, Any]:
-        """Return facts about the model, and the prompts of the checked examples."""
+    def metadata(self) -> dict[str, Any]:
+        """Return the metadata of the model, and the prompts of the checked examples."""
         builder = self.builder
         names = sorted(self._prompt_names)
         hashes = [builder.prompts[name].hash for name in names]
         return {
-            **builder.engine.facts(),
+            **builder.engine.metadata(),
             "context": builder.budget,
             "released": self.config.released,
             "prompt": ", ".join(Path(name).stem for name in names),
@@ -146,7 +146,7 @@ class PromptSystem(System):
             self.prepare(context)
         engine = self.builder.engine
         if not self.config.tunes or not context.recipe.max_steps:
-            return FitReport(parameters=engine.facts().get("parameters", 0))
+            return FitReport(parameters=engine.metadata().get("parameters", 0))
         from longsumbench.models.prompt import fine_tuning
 
         self.state.base = engine.identity()["checkpoint"]

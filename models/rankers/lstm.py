@@ -80,7 +80,7 @@ class LstmRanker(LearnedRanker):
         train: Split | None,
         validation: Split | None,
         settings: RankerSettings,
-        stages: ArtifactCache,
+        cache: ArtifactCache,
     ) -> Self:
         """Return the ranker trained on a training split, from the artifact cache if it is there.
 
@@ -88,7 +88,7 @@ class LstmRanker(LearnedRanker):
             train: its paragraphs and first references; as many examples as the steps can see, evenly spaced.
             validation: at most `_VALIDATION_EXAMPLES` of it choose the best weights; None: the last weights are used.
             settings: of the training.
-            stages: the artifact cache; a training that was killed continues.
+            cache: the artifact cache; a training that was killed continues.
 
         Raises:
             DataError: there is no training split, or no paragraph in it.
@@ -99,7 +99,7 @@ class LstmRanker(LearnedRanker):
                 f"{problem}; add one, or choose another ranker (longsumbench list rankers), or none"
             )
         # No more examples than the training can see are read.
-        tokenizer = trained_tokenizer(train, settings.vocabulary_size, stages)
+        tokenizer = trained_tokenizer(train, settings.vocabulary_size, cache)
         splits = [_chosen_rows(train, settings.steps * settings.batch_size)]
         if validation is not None and len(validation):
             splits.append(_chosen_rows(validation, _VALIDATION_EXAMPLES))
@@ -117,12 +117,12 @@ class LstmRanker(LearnedRanker):
         def build(folder: Path) -> None:
             if not (folder / _FITTED).is_file():
                 rows = [
-                    stored_training_rows(*chosen, tokenizer, settings, stages) for chosen in splits
+                    stored_training_rows(*chosen, tokenizer, settings, cache) for chosen in splits
                 ]
                 cls._train(folder, tokenizer, rows, settings)
             shutil.rmtree(folder / _TRAINER, ignore_errors=True)
 
-        folder = stages.get("ranker", inputs, build)
+        folder = cache.get("ranker", inputs, build)
         with reading_artifact(folder):
             ranker = cls.load(folder)
         ranker.device = settings.device
@@ -254,7 +254,7 @@ def stored_training_rows(
     indices: range,
     tokenizer: PreTrainedTokenizerBase,
     settings: RankerSettings,
-    stages: ArtifactCache,
+    cache: ArtifactCache,
 ) -> datasets.Dataset:
     """Return the training rows of the chosen examples with references, cached if they were made before."""
     label = Labeller(Scoring(**settings.score))
@@ -278,7 +278,7 @@ def stored_training_rows(
     features = datasets.Features(
         {"units": ids, "labels": labels, "length": datasets.Value("int32")}
     )
-    return stored_rows("ranker-rows", inputs, features, rows, stages)
+    return stored_rows("ranker-rows", inputs, features, rows, cache)
 
 
 def training_rows(

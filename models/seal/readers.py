@@ -103,10 +103,10 @@ class EAReader(SnippetReader):
         return packing.prepend_query(units, query)
 
     def rows(
-        self, split: Split, examples: int, stages: ArtifactCache, with_labels: bool = False
+        self, split: Split, examples: int, cache: ArtifactCache, with_labels: bool = False
     ) -> Rows:
         """As UnitReader; the labels are the proxy labels, which are cached for the same units and settings."""
-        rows = super().rows(split, examples, stages)
+        rows = super().rows(split, examples, cache)
         if not with_labels:
             return rows
         some = {} if examples == len(split) else {"examples": examples}
@@ -122,7 +122,7 @@ class EAReader(SnippetReader):
         )
         values = datasets.List(datasets.List(datasets.Value("float32")))
         labels = stored_rows(
-            "labels", inputs, datasets.Features({"proxy_labels": values}), labelled, stages
+            "labels", inputs, datasets.Features({"proxy_labels": values}), labelled, cache
         )
         return datasets.concatenate_datasets([rows, labels], axis=1)
 

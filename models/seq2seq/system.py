@@ -333,11 +333,11 @@ class Seq2Seq(NeuralSystem):
                 summary = replace(summary, text=re.sub(r"\s*<n>\s*", "\n", summary.text).strip())
             yield summary
 
-    def facts(self) -> dict[str, Any]:
+    def metadata(self) -> dict[str, Any]:
         """Return where the weights are from, their number, and the longest input."""
         return {
             "released": self.config.released,
-            **self.config.pretrained.facts(),
+            **self.config.pretrained.metadata(),
             "parameters": parameters(self.model),
             "context": self.builder.input_length,
         }

@@ -156,15 +156,15 @@ def rank_recall(
     with_encoder = list(filter(core.encoder_ranker, settings.rankers))
     for name in with_encoder or settings.rankers:
         core.ranker_identity(name, settings.rank_checkpoint)
-    stages = user_cache()
-    texts = load_texts(dataset, stages)
+    cache = user_cache()
+    texts = load_texts(dataset, cache)
     split = find_split(texts, dataset.split)
     warn_about_dropped_letters(settings.score, split)
     names = dict.fromkeys([core.UNRANKED, *settings.rankers])
     orders = {}
     # errors in texts are found before training
     for name in sorted(names, key=lambda name: core.learned_ranker(name) is not None):
-        orders[name] = _orders(name, texts, split, settings.unit, ranker, stages)
+        orders[name] = _orders(name, texts, split, settings.unit, ranker, cache)
     in_order = {name: orders[name] for name in names}
     return score_orders(texts.name, split, in_order, settings.unit, settings.score)
 
@@ -175,13 +175,13 @@ def _orders(
     split: core.Split,
     unit: str,
     settings: core.RankerSettings,
-    stages: ArtifactCache,
+    cache: ArtifactCache,
 ) -> list[list[int]]:
     """Return the indices of each example's best texts, the best first."""
     if name == core.UNRANKED:
         return [list(range(max(KEPT)))] * len(split)
     train, validation = texts.splits.get("train"), texts.splits.get("validation")
-    ranker = find_ranker(name, train, validation, settings, stages)
+    ranker = find_ranker(name, train, validation, settings, cache)
     orders = []
     for example in track(split, f"ranking by {name}", len(split)):
         scores = score_by(ranker, example, core.texts_to_rank(example, unit), f"rank={name}")

@@ -59,11 +59,11 @@ def ranked_source(path: Path, tokenizer: str | None) -> Source | None:
         raise DataError(
             f"cannot be read ({error.strerror or error}); correct dataset.tokenizer", model
         ) from error
-    tokenizer_facts = {"tokenizer": {"file": model.name, "sha256": sha256}}
+    tokenizer_file = {"tokenizer": {"file": model.name, "sha256": sha256}}
     entries = partial(_article_entries, files, model)
     source = local_source(path, [file for *_, file in files], entries)
-    inputs, facts = {**source.inputs, **tokenizer_facts}, {**source.facts, **tokenizer_facts}
-    return replace(source, inputs=inputs, facts=facts)
+    inputs, metadata = {**source.inputs, **tokenizer_file}, {**source.metadata, **tokenizer_file}
+    return replace(source, inputs=inputs, metadata=metadata)
 
 
 class Pieces:

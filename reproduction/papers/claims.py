@@ -45,14 +45,14 @@ class Part(NamedTuple):
         dataset: the paper's name of the dataset.
         measure: the measure.
         comparison: the difference of the rows.
-        facts: difference in planted facts, in points; None if not measured, or if they are the measure.
+        fact_difference: difference in planted facts, in points; None if not measured, or if they are the measure.
     """
 
     pair: str
     dataset: str
     measure: str
     comparison: PairDifference
-    facts: float | None = None
+    fact_difference: float | None = None
 
     @property
     def effect(self) -> statistics.MeanOverSeeds:
@@ -225,7 +225,7 @@ def _judge(claim: Claim, correction: Correction | None) -> ClaimOutcome:
         p=correction.p if correction else None,
         n=min(part.comparison.examples for part in claim.parts),
         seeds=claim.seeds,
-        facts=decision.part.facts,
+        facts=decision.part.fact_difference,
         parts=parts if parts[1:] else (),
     )
 

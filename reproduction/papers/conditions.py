@@ -63,7 +63,7 @@ def describe_conditions(job: Job, means: RowMeans) -> tuple[str, ...]:
 
 
 def _describe_texts(job: Job, means: RowMeans, dataset: str) -> str:
-    runs = [group.first for (_, name), group in means.groups.items() if name == dataset]
+    runs = [group.representative for (_, name), group in means.groups.items() if name == dataset]
     if not runs:
         return ""
     settings, first = job.datasets[dataset], runs[0]
@@ -142,7 +142,7 @@ def _range(numbers: Collection[int]) -> str:
 def _describe_rouge(job: Job, means: RowMeans) -> str:
     # All runs of a table are scored in the same mode
     paper_mode, program = _PAPER_ROUGE.get(job.paper_table.source, (None, ""))
-    mode = next(iter(means.groups.values())).first.config.score.mode
+    mode = next(iter(means.groups.values())).representative.config.score.mode
     if mode == paper_mode:
         return ""
     our_program = {"google": "as rouge_score 0.1.2", "perl": "as ROUGE-1.5.5"}[mode]
@@ -153,7 +153,7 @@ def _describe_rouge(job: Job, means: RowMeans) -> str:
 
 
 def _describe_seeds(means: RowMeans) -> str:
-    groups = [group for group in means.groups.values() if group.first.key.seed is not None]
+    groups = [group for group in means.groups.values() if group.representative.key.seed is not None]
     seeds = _range({len(group.runs) for group in groups})
     if not seeds:
         return ""

@@ -7,7 +7,7 @@ from typing import NamedTuple
 from longsumbench.leaderboards.comparability import (
     PLANTED,
     ROUGE_HEADINGS,
-    ROUGE_PARTS,
+    ROUGE_STATISTICS,
     find_heading,
 )
 from longsumbench.leaderboards.seed_groups import ResultRow
@@ -44,8 +44,8 @@ def curves_page(job: Job) -> Page:
     numbers = []
     for (label, dataset), group in means.groups.items():
         for measure in measures:
-            if measure in group.numbers:
-                number = group.numbers[measure]
+            if measure in group.means:
+                number = group.means[measure]
                 numbers.append(means.table_number(OURS, label, dataset, measure, number))
     pictures = {}
     if means.groups:
@@ -123,8 +123,8 @@ def paper_series(job: Job, means: published_rows.RowMeans, measures: Sequence[st
             for name in sorted(panels):
                 heading = "" if panel_rows else name.replace(": ", "\n")
                 plots.append(_panel(heading, panels[name], measure))
-            part = ROUGE_PARTS[job.paper_table.part] if measure in ROUGE_HEADINGS else ""
-            panel_rows.append(PanelRow(join(_heading(measure), part), plots))
+            statistic = ROUGE_STATISTICS[job.paper_table.part] if measure in ROUGE_HEADINGS else ""
+            panel_rows.append(PanelRow(join(_heading(measure), statistic), plots))
     over = describe_intervals([len(group.runs) > 1 for group in groups])
     words = {group.learned.word for group in groups if not group.learned.comparable}
     note = join(
@@ -151,17 +151,19 @@ def _panel(heading: str, lines: Mapping[str, Sequence[_Point]], measure: str) ->
         levels["chance" if measure == PLANTED else "floor"] = sum(known) / len(known)
     series = []
     for label, points in lines.items():
-        measured = {places[x]: group for x, group in points if measure in group.numbers}
-        estimates = {place: group.numbers[measure] for place, group in measured.items()}
+        measured = {places[x]: group for x, group in points if measure in group.means}
+        estimates = {place: group.means[measure] for place, group in measured.items()}
         hollow = {place for place, group in measured.items() if not group.learned.comparable}
-        series.append(Series(label, points[0].group.first.key.model, estimates, hollow=hollow))
+        series.append(
+            Series(label, points[0].group.representative.key.model, estimates, hollow=hollow)
+        )
     return Panel(heading, "", {places[x]: f"{x:g}" for x in ordered}, series, levels)
 
 
 def _floor(group: ResultRow, measure: str) -> float | None:
     """Return what a system's outputs score without their sources, 0–100; None if unknown."""
     if measure == PLANTED:
-        return group.numbers[_CHANCE].mean if _CHANCE in group.numbers else None
+        return group.means[_CHANCE].mean if _CHANCE in group.means else None
     floors = [
         run.evaluation.floor[measure] for run in group.runs if measure in run.evaluation.floor
     ]

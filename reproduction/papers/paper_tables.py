@@ -135,7 +135,7 @@ class PaperTable(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
             is not read at that scale.
         rows: label → row.
         measures: the columns of numbers.
-        part: part of ROUGE: "f", "p" (precision) or "r" (recall).
+        part: statistic of ROUGE: "f", "p" (precision) or "r" (recall).
         claims: what the paper claims.
         options: setting of this kind of paper table → default, or scale → default; typed on the command line as
             `KEY=VALUE`.

@@ -17,7 +17,7 @@ import pandas as pd
 from longsumbench.leaderboards.comparability import (
     PLANTED,
     ROUGE_HEADINGS,
-    ROUGE_PARTS,
+    ROUGE_STATISTICS,
     comparison_key,
     describe_unlike_conditions,
 )
@@ -41,7 +41,7 @@ from longsumbench.leaderboards.seed_groups import (
     latest_per_seed,
 )
 from longsumbench.leaderboards.significance import read_all_scores
-from longsumbench.leaderboards.table import take_part_as_f
+from longsumbench.leaderboards.table import take_statistic_as_f
 from longsumbench.metrics.aggregate import PERCENT, Estimate, ScoreTable
 from longsumbench.metrics.evaluate import score_column
 from longsumbench.runs.record import RunRecord
@@ -107,14 +107,16 @@ class PublishedRow(NamedTuple):
 
 
 def read_printed_table(paper_table: PaperTable) -> pd.DataFrame:
-    """Return the numbers of the paper table: of ROUGE those of its part, and all others."""
+    """Return the numbers of the paper table: of ROUGE those of its statistic, and all others."""
     table = read_published_table()
-    # Only ROUGE has parts; other numbers belong to any table
+    # Only ROUGE has statistics; other numbers belong to any table
     here = (table["source_key"] == paper_table.source) & (
         table["source_table"] == paper_table.prints
     )
-    part = (table["statistic"] == paper_table.part) | ~table["metric"].isin(list(ROUGE_HEADINGS))
-    return table[here & part]
+    of_statistic = (table["statistic"] == paper_table.part) | ~table["metric"].isin(
+        list(ROUGE_HEADINGS)
+    )
+    return table[here & of_statistic]
 
 
 def paper_column(measure: str) -> str:
@@ -208,8 +210,8 @@ class RowMeans(NamedTuple):
 
     Attributes:
         groups: (row, dataset) → its runs, one per seed, with their means, and whether its system learned. ROUGE is the
-            paper table's part, but for the latter.
-        scores: run id → per-example scores, 0–1, of the runs that have them; the paper table's part of ROUGE is in the
+            paper table's statistic, but for the latter.
+        scores: run id → per-example scores, 0–1, of the runs that have them; the paper table's statistic of ROUGE is in the
             columns of F1.
     """
 
@@ -219,14 +221,14 @@ class RowMeans(NamedTuple):
     def number(self, row: str, dataset: str, measure: str) -> Estimate | None:
         """Return the mean of a measure over examples and seeds; None if the row has no run, or did not measure it."""
         group = self.groups.get((row, dataset))
-        return group.numbers.get(measure) if group else None
+        return group.means.get(measure) if group else None
 
     def table_number(
         self, kind: str, row: str, dataset: str, measure: str, number: Estimate
     ) -> TableNumber:
         """Return a number of a row for the CSV, or its difference from the printed one."""
         group = self.groups[row, dataset]
-        evaluation = group.first.evaluation
+        evaluation = group.representative.evaluation
         n = evaluation.measures[measure].n if measure in evaluation.measures else evaluation.n
         runs = " ".join(run.run_id for run in group.runs)
         return TableNumber(kind, dataset, row, measure, *number, n, len(group.runs), runs=runs)
@@ -246,16 +248,16 @@ class RowMeans(NamedTuple):
                     number = self.table_number(OURS, row, dataset, measure, estimate)
                     yield number._replace(outcome=group.learned.word)
 
-    def describe_numbers(self, part: str) -> tuple[str, str]:
-        """Return footnotes on ROUGE, of which a table has this part, on what ± is, and on the gate."""
+    def describe_numbers(self, statistic: str) -> tuple[str, str]:
+        """Return footnotes on ROUGE, of which a table has this statistic, on what ± is, and on the gate."""
         seeds = " and seeds" if any(len(group.runs) > 1 for group in self.groups.values()) else ""
         interval = f"±: half the 95 % interval over examples{seeds}."
-        return f"ROUGE {ROUGE_PARTS[part]}, 0–100. {interval}", LEARNED_NOTE
+        return f"ROUGE {ROUGE_STATISTICS[statistic]}, 0–100. {interval}", LEARNED_NOTE
 
     @property
-    def facts(self) -> bool:
+    def has_planted_facts(self) -> bool:
         """True if any run measured planted facts."""
-        return any(PLANTED in group.numbers for group in self.groups.values())
+        return any(PLANTED in group.means for group in self.groups.values())
 
 
 def read_row_means(job: Job) -> RowMeans:
@@ -265,15 +267,15 @@ def read_row_means(job: Job) -> RowMeans:
     for row in rows:
         records |= {run.run_id: run for run in row.finished}
     random_runs = _random_runs(job, records.values())
-    part = job.paper_table.part
-    scores = read_all_scores(job.results, [*random_runs, *records.values()], f"f{part}")
-    # Whether a system learned is judged by F1, whatever part of ROUGE the paper prints
+    statistic = job.paper_table.part
+    scores = read_all_scores(job.results, [*random_runs, *records.values()], f"f{statistic}")
+    # Whether a system learned is judged by F1, whatever statistic of ROUGE the paper prints
     judged_groups = [ResultRow((run,)) for run in random_runs]
     judged_groups += [latest_per_seed(row.finished) for row in rows]
     learned = _judge_rows(judged_groups, scores)
-    # From here on, the columns of F1 hold the part of ROUGE that the paper prints
-    if part != "f":
-        runs, scores = take_part_as_f(records.values(), part, scores)
+    # From here on, the columns of F1 hold the statistic of ROUGE that the paper prints
+    if statistic != "f":
+        runs, scores = take_statistic_as_f(records.values(), statistic, scores)
         records = {run.run_id: run for run in runs}
     groups = {}
     for row in rows:
@@ -299,7 +301,7 @@ def _judge_rows(groups: Iterable[ResultRow], scores: ScoresOfRuns) -> dict[str, 
     """Return key of a group → whether its system learned, judged with the run of Random that is comparable with it."""
     members: dict[object, dict[str, ResultRow]] = {}
     for group in groups:
-        members.setdefault(comparison_key(group.first), {})[group.key] = group
+        members.setdefault(comparison_key(group.representative), {})[group.key] = group
     learned: dict[str, Learned] = {}
     for rows in members.values():
         learned |= gate_rows([*rows.values()], scores)
@@ -322,7 +324,7 @@ def count_runs(row: RowRuns) -> str:
 
 def measures_shown(job: Job, means: RowMeans) -> list[str]:
     """Return the paper table's measures; also planted facts, if the runs measured them."""
-    planted = (PLANTED,) if means.facts else ()
+    planted = (PLANTED,) if means.has_planted_facts else ()
     return list(dict.fromkeys([*job.paper_table.measures, *planted]))
 
 
@@ -382,8 +384,8 @@ def _compare_rows(job: Job, means: RowMeans, paper: PaperClaim) -> Claim:
         if comparison is None:
             name = describe_measures(measure)
             return claim.not_tested(f"the runs have no {name} of each example")
-        facts = _compare_facts(first, second, measure)
-        parts.append(Part(pair, dataset, measure, comparison, facts))
+        fact_difference = _compare_facts(first, second, measure)
+        parts.append(Part(pair, dataset, measure, comparison, fact_difference))
     claim = claim._replace(parts=parts)
     if paper.alike:
         claim = _set_margin(claim)
@@ -428,9 +430,9 @@ def require_seeds(claim: Claim) -> Claim:
 
 def _compare_facts(first: ResultRow, second: ResultRow, measure: str) -> float | None:
     """Return the difference in planted facts; None if not both measured them, or if they are the measure."""
-    if measure == PLANTED or not (PLANTED in first.numbers and PLANTED in second.numbers):
+    if measure == PLANTED or not (PLANTED in first.means and PLANTED in second.means):
         return None
-    return first.numbers[PLANTED].mean - second.numbers[PLANTED].mean
+    return first.means[PLANTED].mean - second.means[PLANTED].mean
 
 
 def describe_missing(job: Job, label: str, dataset: str) -> str:

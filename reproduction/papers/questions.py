@@ -51,7 +51,7 @@ def questions_page(job: Job) -> Page:
             ours = [f"{estimate:.1f}" if estimate else "", *means.learned_cells(label, dataset)]
             cells = [printed_numbers.get(_QA, ""), *ours, printed_numbers.get(_RATING, "")]
             rows.append([label, *cells])
-        notes = (_BY_FACTS if means.facts else _NO_QUESTIONS, _DIFFERENT)
+        notes = (_BY_FACTS if means.has_planted_facts else _NO_QUESTIONS, _DIFFERENT)
         footnotes = (published_rows.LEARNED_NOTE, _PEOPLE)
         block = Block(dataset, notes, _QUESTION_COLUMNS, "lrrlrrr", rows, footnotes=footnotes)
         blocks.append(block.without_empty_columns())

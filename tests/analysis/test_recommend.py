@@ -40,7 +40,7 @@ from longsumbench.runs.plan import plan, plan_dataset
 from longsumbench.runs.record import RunRecord, StepSeconds
 from longsumbench.runs.results import Results
 from longsumbench.sweeps.sweep import Launch
-from longsumbench.views.fact_columns import ROW_COLUMNS
+from longsumbench.views.columns import ROW_COLUMNS
 from longsumbench.views.run_summary_screen import MOST_LINES
 
 BASE = np.random.default_rng(1).beta(4, 8, 80)  # how well the examples go, whoever summarizes
@@ -51,7 +51,7 @@ def table(**better: float) -> dict[str, pd.DataFrame]:
     found = {}
     for seed, (name, more) in enumerate(better.items()):
         drawn = (BASE + more + np.random.default_rng(seed).normal(0, 0.05, len(BASE))).clip(0, 1)
-        columns = {f"{kind}_{part}": drawn for kind in ROUGE_HEADINGS for part in "prf"}
+        columns = {f"{kind}_{statistic}": drawn for kind in ROUGE_HEADINGS for statistic in "prf"}
         found[name] = pd.DataFrame(
             columns, index=pd.Index([f"{n:02d}" for n in range(len(BASE))], name="id")
         )
@@ -203,13 +203,13 @@ def test_what_is_kept_in_each_half_of_a_text() -> None:
     kept = {f"fact_survival_position_{tenth}": 0.0 for tenth in range(5)}
     kept |= {f"fact_survival_position_{tenth}": 90.0 for tenth in range(5, 10)}
     kept["fact_survival_position_0"] = 20.0
-    numbers = {name: SimpleNamespace(mean=value) for name, value in kept.items()}
-    row: Any = SimpleNamespace(label="ends", numbers=numbers)
+    means = {name: SimpleNamespace(mean=value) for name, value in kept.items()}
+    row: Any = SimpleNamespace(label="ends", means=means)
     said = "ends keeps 4 % of the facts in the first half of a text, 90 % of those in the second."
     assert describe_places(row) == said
     (column,) = [column for column in ROW_COLUMNS if column.name == "halves"]
     assert column.cell(row) == "4 / 90"
-    row.numbers.clear()
+    row.means.clear()
     assert (describe_places(row), column.cell(row)) == ("", "")
 
 

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from support.built_once import shared_stages
+from support.built_once import shared_cache
 from support.packages import install_package
 from support.toys import one_line
 
@@ -83,14 +83,14 @@ def tiny(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     install(tmp_path / "site", monkeypatch, {})
 
 
-def read(name: str, stages: ArtifactCache) -> Texts:
+def read(name: str, cache: ArtifactCache) -> Texts:
     """Read one of the two datasets."""
-    return load_texts(DatasetSettings(name), stages)
+    return load_texts(DatasetSettings(name), cache)
 
 
-def test_a_paper_and_its_abstract(tiny: None, stages: ArtifactCache) -> None:
+def test_a_paper_and_its_abstract(tiny: None, cache: ArtifactCache) -> None:
     """The source has the prose of the body, without the paragraph that repeats the abstract; what is missing is counted."""
-    texts = read("aclsum", stages)
+    texts = read("aclsum", cache)
     introduction = ("Texts are long.", "We don't read (all of) them.")
     sections = (
         Section("Introduction", (introduction,)),
@@ -106,13 +106,13 @@ def test_a_paper_and_its_abstract(tiny: None, stages: ArtifactCache) -> None:
         highlights=(*introduction, "Most are short."),
     )
     counts = {aclsum.NOT_PROSE: 4, aclsum.REPEATED: 1, aclsum.LOST: 1}
-    assert texts.facts["left_out"] == dict.fromkeys(texts.splits, counts)
-    assert texts.facts["aclsum"] == "1.0"
+    assert texts.metadata["left_out"] == dict.fromkeys(texts.splits, counts)
+    assert texts.metadata["aclsum"] == "1.0"
 
 
-def test_a_paper_and_its_aspects(tiny: None, stages: ArtifactCache) -> None:
+def test_a_paper_and_its_aspects(tiny: None, cache: ArtifactCache) -> None:
     """Each aspect is an example with a question; the abstract is the first section, and no paragraph is too much."""
-    examples = list(read("aclsum_aspects", stages).splits["test"])
+    examples = list(read("aclsum_aspects", cache).splits["test"])
     introduction = ("Texts are long.", "We don't read (all of) them.")
     copied = "We count the words of a long text, and find more."
     expected = {
@@ -130,7 +130,7 @@ def test_a_paper_and_its_aspects(tiny: None, stages: ArtifactCache) -> None:
         assert len(document.sections[1].paragraphs) == 2
 
 
-def test_a_missing_package_is_named(stages: ArtifactCache, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_missing_package_is_named(cache: ArtifactCache, monkeypatch: pytest.MonkeyPatch) -> None:
     """One line says what to install, with the exit code of the environment."""
 
     def not_installed(name: str) -> None:
@@ -138,7 +138,7 @@ def test_a_missing_package_is_named(stages: ArtifactCache, monkeypatch: pytest.M
 
     monkeypatch.setattr(aclsum, "distribution", not_installed)
     with pytest.raises(EnvironmentProblem, match=r"not installed: pip install aclsum$"):
-        read("aclsum", stages)
+        read("aclsum", cache)
 
 
 PAPER = "paper_jsons/X1.json"
@@ -157,12 +157,12 @@ def test_a_damaged_file_is_named(
     content: str,
     problem: str,
     tmp_path: Path,
-    stages: ArtifactCache,
+    cache: ArtifactCache,
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     """One line has the file, what is wrong with it, and how to replace it."""
     install(tmp_path, monkeypatch, {file: content})
-    line = one_line(lambda: read("aclsum", stages))
+    line = one_line(lambda: read("aclsum", cache))
     assert line.startswith(f"{tmp_path / 'aclsum/dataset' / file}: damaged (")
     assert problem in line
     assert line.endswith("pip install --force-reinstall aclsum")
@@ -171,7 +171,7 @@ def test_a_damaged_file_is_named(
 def test_the_package_reads_the_same() -> None:
     """Ids, titles, summaries and highlights are those of the package's class, but for the blanks of its tokens."""
     package = pytest.importorskip("aclsum")
-    papers, aspects = (read(name, shared_stages()).splits for name in ("aclsum", "aclsum_aspects"))
+    papers, aspects = (read(name, shared_cache()).splits for name in ("aclsum", "aclsum_aspects"))
     for name, split in (("train", "train"), ("val", "validation"), ("test", "test")):
         examples = iter(aspects[split])
         for document, paper in zip(package.ACLSum(name), papers[split], strict=True):

@@ -74,18 +74,18 @@ def test_a_story_is_paragraphs_and_a_sentence_for_each_highlight() -> None:
 
 
 def test_the_lists_of_a_release_decide_splits_and_order(
-    release: Path, stages: ArtifactCache
+    release: Path, cache: ArtifactCache
 ) -> None:
     """The lists say the splits and the order, in folders of any name; a story that none of them names is ignored."""
-    texts = read(release, stages)
+    texts = read(release, cache)
     train, validation, test = (split.ids for split in texts.splits.values())
     assert (train, validation, test) == ([digest(2), digest(1)], [digest(3)], [digest(4)])
     assert texts.splits["test"][0] == from_story(STORY, digest(4), url(4))
-    assert texts.facts["files"][0] == "url_lists/all_train.txt"
-    assert str(release) not in json.dumps(dict(texts.facts))
+    assert texts.metadata["files"][0] == "url_lists/all_train.txt"
+    assert str(release) not in json.dumps(dict(texts.metadata))
 
 
-def test_a_bad_story_is_named(release: Path, stages: ArtifactCache) -> None:
+def test_a_bad_story_is_named(release: Path, cache: ArtifactCache) -> None:
     """A story that cannot be used is one line with its file."""
     path = release / "cnn" / "stories" / f"{digest(1)}.story"
     for content, expected in (
@@ -93,18 +93,18 @@ def test_a_bad_story_is_named(release: Path, stages: ArtifactCache) -> None:
         ("x", "no highlight"),
     ):
         path.write_text(content)
-        message = problem(release, stages)
+        message = problem(release, cache)
         assert message.startswith(f"{path}: ")
         assert expected in message
 
 
-def test_a_missing_story_is_named_with_its_list(release: Path, stages: ArtifactCache) -> None:
+def test_a_missing_story_is_named_with_its_list(release: Path, cache: ArtifactCache) -> None:
     """It is named with the list and line that name it; not strict, it is counted."""
     (release / "cnn" / "stories" / f"{digest(1)}.story").unlink()
     place = f"{release / 'url_lists' / 'all_train.txt'}:2"
     expected = f"{place}: the story is missing: no {digest(1)}.story for {url(1)}"
-    assert problem(release, stages).startswith(expected)
-    assert read(release, stages, strict=False).facts["skipped"] == {
+    assert problem(release, cache).startswith(expected)
+    assert read(release, cache, strict=False).metadata["skipped"] == {
         "train": {"the story is missing": 1}
     }
 

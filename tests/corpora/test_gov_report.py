@@ -154,31 +154,31 @@ def test_nothing_of_a_nested_report_is_lost(tree: dict[str, Any]) -> None:
 
 
 def test_the_lists_of_a_release_decide_splits_and_order(
-    release: Path, stages: ArtifactCache
+    release: Path, cache: ArtifactCache
 ) -> None:
     """The lists say the splits; reports of the agencies come in turn; the folder above it will do, too."""
-    texts = read(release, stages)
+    texts = read(release, cache)
     train, validation, test = (split.ids for split in texts.splits.values())
     assert (train, validation, test) == (["R1", "GAO-1", "R2"], ["R3", "GAO-2"], ["R4", "GAO-3"])
     assert texts.splits["test"][0].documents[0].sections == CRS_SECTIONS
-    assert texts.facts["files"][:2] == ["split_ids/crs_train.ids", "split_ids/gao_train.ids"]
-    assert texts.facts["published"] == "2021-04"
-    assert str(release) not in json.dumps(dict(texts.facts))
-    assert read(release.parent, stages).fingerprint == texts.fingerprint
-    assert read(release, stages, limit=2).splits["train"].ids == ["R1", "GAO-1"]
+    assert texts.metadata["files"][:2] == ["split_ids/crs_train.ids", "split_ids/gao_train.ids"]
+    assert texts.metadata["published"] == "2021-04"
+    assert str(release) not in json.dumps(dict(texts.metadata))
+    assert read(release.parent, cache).fingerprint == texts.fingerprint
+    assert read(release, cache, limit=2).splits["train"].ids == ["R1", "GAO-1"]
 
 
-def test_what_is_no_release_is_named(release: Path, stages: ArtifactCache) -> None:
+def test_what_is_no_release_is_named(release: Path, cache: ArtifactCache) -> None:
     """A list without the other agency's, two for one split, an empty split, or no lists at all is each said plainly."""
     lists = release / "split_ids"
     (lists / "gao_test.ids").rename(lists / "kept")
     expected = f"{lists / 'crs_test.ids'}: no such list of the other agency; add it"
-    assert problem(release, stages).startswith(expected)
+    assert problem(release, cache).startswith(expected)
     (lists / "gao_test.ids").write_text("")
-    assert read(release, stages).splits["test"].ids == ["R4"]
+    assert read(release, cache).splits["test"].ids == ["R4"]
     (lists / "crs_test.ids").write_text("\n")
-    assert "the lists of this split are empty" in problem(release, stages)
-    assert "no folder split_ids with crs and gao" in problem(release / "crs", stages)
+    assert "the lists of this split are empty" in problem(release, cache)
+    assert "no folder split_ids with crs and gao" in problem(release / "crs", cache)
 
 
 def test_a_line_of_a_row_of_the_hub_is_a_paragraph() -> None:

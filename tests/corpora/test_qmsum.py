@@ -94,18 +94,16 @@ def test_a_bad_meeting_says_why() -> None:
         outline("a", topics="X 0 1")
 
 
-def test_a_folder_of_meetings_reads_as_its_json_lines(
-    tmp_path: Path, stages: ArtifactCache
-) -> None:
+def test_a_folder_of_meetings_reads_as_its_json_lines(tmp_path: Path, cache: ArtifactCache) -> None:
     """A folder with a file a meeting reads as the lines do, under the files' names; its errors name the file."""
     for folder, name in (("train", "T1"), ("val", "V1"), ("test", "M2"), ("test", "M1")):
         (tmp_path / folder).mkdir(exist_ok=True)
         row = {**meeting(), "meeting_id": "ignored"}
         write_json(tmp_path / folder / f"{name}.json", row)
-    splits = read_texts("qmsum", tmp_path, stages).splits
+    splits = read_texts("qmsum", tmp_path, cache).splits
     assert list(splits) == ["train", "validation", "test"]
     assert splits["test"].ids[1:] == ["M1-specific-0", "M2-general-0", "M2-specific-0"]
     assert splits["test"][0] == qmsum_example(meeting())[0].example
     (tmp_path / "val" / "V1.json").write_text("{}")
-    problem = reading_problem("qmsum", tmp_path, stages)
+    problem = reading_problem("qmsum", tmp_path, cache)
     assert "V1.json: the field 'meeting_transcripts' is missing" in problem

@@ -76,22 +76,22 @@ def write_log(path: Path, text: str) -> Path:
     return path
 
 
-def read(path: Path, stages: ArtifactCache, **settings: Any) -> Texts:
-    return load_texts(DatasetSettings(name="sessions", path=str(path), **settings), stages)
+def read(path: Path, cache: ArtifactCache, **settings: Any) -> Texts:
+    return load_texts(DatasetSettings(name="sessions", path=str(path), **settings), cache)
 
 
-def test_formats_of_a_log_by_hand(tmp_path: Path, stages: ArtifactCache) -> None:
+def test_formats_of_a_log_by_hand(tmp_path: Path, cache: ArtifactCache) -> None:
     """Lines of roles, Claude Code's and rows become the same turns; what is left out is counted."""
     write_log(tmp_path / "a.jsonl", f"\ufeff{ASK}\r\n{SAY}\r\n{RESULT}")
     write_log(tmp_path / "project" / "b.jsonl", CLAUDE)
     write_log(tmp_path / "rows.jsonl", ROWS)
-    texts = read(tmp_path, stages)
+    texts = read(tmp_path, cache)
     examples = list(texts.splits["test"])
     assert [example.id for example in examples] == ["a", "project/b", "c", "rows-2"]
     assert set(map(outline, examples)) == {TURNS}
     assert [example.title for example in examples] == [None, None, "Repair", None]
     assert examples[2].references == (("Two pass.", "One fails."),)
-    assert texts.facts["left_out"]["test"] == {
+    assert texts.metadata["left_out"]["test"] == {
         "blocks of type image": 4,
         "blocks of type thinking": 4,
         "lines of type summary": 1,
@@ -119,9 +119,9 @@ def outline(example: Example) -> str:
         (CHATGPT, "user: a\ntool: 42"),
     ],
 )
-def test_exports_by_hand(text: str, turns: str, tmp_path: Path, stages: ArtifactCache) -> None:
+def test_exports_by_hand(text: str, turns: str, tmp_path: Path, cache: ArtifactCache) -> None:
     """Refusals and all kinds of calls are text, and null is none; of ChatGPT's tree the way to the current node is read."""
-    (example,) = read(write_log(tmp_path / "chat.json", text), stages).splits["test"]
+    (example,) = read(write_log(tmp_path / "chat.json", text), cache).splits["test"]
     assert outline(example) == turns
 
 
@@ -153,19 +153,19 @@ def write_line(word: str) -> str:
     ],
 )
 def test_the_way_to_the_last_turn_is_read(
-    log: str, expected: str, num_branches: int, tmp_path: Path, stages: ArtifactCache
+    log: str, expected: str, num_branches: int, tmp_path: Path, cache: ArtifactCache
 ) -> None:
     """Of a tree of lines only dead ends are left out: whatever the last turn follows, and its results, is there."""
     path = write_log(tmp_path / "a.jsonl", "\n".join(map(write_line, log.split())))
-    texts = read(path, stages)
+    texts = read(path, cache)
     (example,) = texts.splits["test"]
     words = " ".join(example.sentences()).split()
     assert [word for word in words if word != "Bash"] == expected.split()
-    left_out = texts.facts.get("left_out", {"test": {}})["test"]
+    left_out = texts.metadata.get("left_out", {"test": {}})["test"]
     assert left_out.get("turns of abandoned branches", 0) == num_branches
 
 
-def test_files_without_a_session_are_counted(tmp_path: Path, stages: ArtifactCache) -> None:
+def test_files_without_a_session_are_counted(tmp_path: Path, cache: ArtifactCache) -> None:
     """A folder is read as tools leave it: other files are counted by their kind, and hidden ones are not."""
     write_log(tmp_path / "a.jsonl", ASK)
     files = {
@@ -179,9 +179,9 @@ def test_files_without_a_session_are_counted(tmp_path: Path, stages: ArtifactCac
     }
     for name, text in files.items():
         write_log(tmp_path / name, text)
-    texts = read(tmp_path, stages)
+    texts = read(tmp_path, cache)
     assert texts.splits["test"].ids == ["a"]
-    assert texts.facts["left_out"]["test"] == {
+    assert texts.metadata["left_out"]["test"] == {
         "empty files": 1,
         "files ending in .html": 1,
         "files without a session (lines of subagents)": 1,
@@ -206,13 +206,13 @@ BAD = {
 
 @pytest.mark.parametrize("text", BAD)
 def test_a_bad_session_is_named_or_left_out(
-    text: str, tmp_path: Path, stages: ArtifactCache
+    text: str, tmp_path: Path, cache: ArtifactCache
 ) -> None:
     """The error has the file and the line; dataset.strict=false leaves the session out and counts it."""
     path = write_log(tmp_path / "logs" / "bad.jsonl", text)
     with pytest.raises(DataError, match=re.escape(f"{path}{BAD[text]}")):
-        read(tmp_path, stages)
+        read(tmp_path, cache)
     write_log(tmp_path / "good.jsonl", ASK)
-    texts = read(tmp_path, stages, strict=False)
+    texts = read(tmp_path, cache, strict=False)
     assert texts.splits["test"].ids == ["good"]
-    assert sum(texts.facts["skipped"]["test"].values()) == 1
+    assert sum(texts.metadata["skipped"]["test"].values()) == 1

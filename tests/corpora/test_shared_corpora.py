@@ -34,13 +34,13 @@ DATASETS = dict(read_corpora.datasets_in(SHARED)) if SHARED.is_dir() else {}
 
 
 @pytest.mark.parametrize("name", DATASETS)
-def test_a_real_corpus_keeps_its_structure(name: str, stages: ArtifactCache) -> None:
+def test_a_real_corpus_keeps_its_structure(name: str, cache: ArtifactCache) -> None:
     """Documents, section names, queries and references are there as the dataset says, and no paragraph is empty."""
     settings = DatasetSettings(name=name, path=str(DATASETS[name]), limit=LIMIT)
-    texts = load_texts(settings, stages)
+    texts = load_texts(settings, cache)
     examples = [example for split in texts.splits.values() for example in split]
-    assert all(0 < count <= LIMIT for count in texts.facts["examples"].values())
-    assert not texts.facts["skipped"]
+    assert all(0 < count <= LIMIT for count in texts.metadata["examples"].values())
+    assert not texts.metadata["skipped"]
     for example in examples:
         assert len(example.references) in REFERENCES.get(name, {1})
         assert all(example.references)

@@ -32,12 +32,12 @@ BAD = {
 
 @pytest.mark.parametrize("name", BAD)
 def test_a_bad_table_is_an_error_of_one_line(
-    name: str, tmp_path: Path, stages: ArtifactCache
+    name: str, tmp_path: Path, cache: ArtifactCache
 ) -> None:
     """What is no table, and a row that cannot be used, are named with the file and the row."""
     (tmp_path / name).write_bytes(BAD[name][0])
     with pytest.raises(DataError, match=BAD[name][1]):
-        load_texts(DatasetSettings("mine", path=str(tmp_path / name)), stages)
+        load_texts(DatasetSettings("mine", path=str(tmp_path / name)), cache)
 
 
 def test_any_dataset_of_the_hub(
@@ -53,8 +53,8 @@ def test_any_dataset_of_the_hub(
     assert calls == [("me/news", "v2")]
 
 
-def test_a_hub_dataset_needs_its_name(stages: ArtifactCache) -> None:
+def test_a_hub_dataset_needs_its_name(cache: ArtifactCache) -> None:
     """Without OWNER/NAME the error says what to write."""
     for path in (None, "news", "a/b/c/d"):
         with pytest.raises(UsageError, match=r"dataset=hub needs dataset\.path=OWNER/NAME"):
-            load_texts(DatasetSettings("hub", path=path), stages)
+            load_texts(DatasetSettings("hub", path=path), cache)

@@ -10,12 +10,12 @@ from support.run_records import TRAINED, measured, record
 from longsumbench.core import Cut, Truncation
 from longsumbench.errors import UsageError
 from longsumbench.leaderboards.seed_groups import group_rows_by_seed
-from longsumbench.metrics.output_facts import OutputFacts
+from longsumbench.metrics.output_stats import OutputStats
 from longsumbench.runs.record import RunRecord
 from longsumbench.runs.results import Results
-from longsumbench.views.columns import choose_columns, collect_columns, list_columns
+from longsumbench.views.column_list import choose_columns, collect_columns, list_columns
 
-FACTS = OutputFacts(20, 20, 15, 5, words=120.4, reference_words=98.0)
+OUTPUTS = OutputStats(20, 20, 15, 5, words=120.4, reference_words=98.0)
 RECIPE = {"batch_size": 16, "accumulation": 1, "learning_rate": 0.001}
 
 
@@ -26,7 +26,7 @@ def seal(seed: int, **changes: object) -> RunRecord:
     made = {
         "seed": seed,
         "fit": fit,
-        "outputs": FACTS,
+        "outputs": OUTPUTS,
         "config": config,
         "measures": measured({"novel_ngrams_2": 40}),
     }

@@ -17,7 +17,7 @@ def sweep(records: list[RunRecord], *words: str) -> SweepCurves:
 
 
 def means(curve: Curve) -> dict[tuple[str, ...], float]:
-    return {place: point.numbers["rougeLsum"].mean for place, point in curve.points.items()}
+    return {place: point.means["rougeLsum"].mean for place, point in curve.points.items()}
 
 
 def curves(found: SweepCurves) -> dict[str, dict[tuple[str, ...], float]]:
@@ -44,8 +44,8 @@ def test_a_curve_by_hand() -> None:
     assert found.keys == ("model.page_size",)
     (group,) = found.groups
     assert curves(found) == {"pagesum": {("128",): 21, ("512",): 22, ("1024",): 20}}
-    assert group.curves[0].points["128",].numbers["rougeLsum"] == Estimate(21, 20, 21.6)
-    assert [(one.label, means(one), one.first.oracle) for one in group.references] == [
+    assert group.curves[0].points["128",].means["rougeLsum"] == Estimate(21, 20, 21.6)
+    assert [(one.label, means(one), one.representative.oracle) for one in group.references] == [
         ("lead", {("",): 30}, False),
         ("oracle", {("",): 45}, True),
         ("trunc", {("",): 18}, False),
@@ -77,7 +77,7 @@ def test_seeds_are_averaged() -> None:
     ]
     point = sweep(records, "page_size").groups[0].curves[0].points["128",]
     assert [run.key.seed for run in point.runs] == [1, 2, 3]
-    mean, low, high = point.numbers["rougeLsum"]
+    mean, low, high = point.means["rougeLsum"]
     assert mean == 25
     assert math.isnan(low)
     assert math.isnan(high)

@@ -187,7 +187,9 @@ def words(monkeypatch: pytest.MonkeyPatch) -> dict[str, str]:
     learned: dict[str, str] = {}
 
     def judge(groups: Sequence[ResultRow], scores: ScoresOfRuns) -> dict[str, Learned]:
-        sizes = {group.key: str(group.first.config.model.get("page_size")) for group in groups}
+        sizes = {
+            group.key: str(group.representative.config.model.get("page_size")) for group in groups
+        }
         return {key: Learned(learned.get(size, LEARNED)) for key, size in sizes.items()}
 
     monkeypatch.setattr(curves, "gate_rows", judge)

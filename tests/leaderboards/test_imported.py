@@ -6,7 +6,7 @@ import pytest
 from support.run_records import record, scores
 
 from longsumbench.leaderboards.significance import build_blocks
-from longsumbench.metrics.output_facts import OutputFacts
+from longsumbench.metrics.output_stats import OutputStats
 from longsumbench.runs.record import ImportedOutputs, RunRecord, split_variant
 from longsumbench.views.footnotes import describe_equal, footnotes
 from longsumbench.views.leaderboard import leaderboard_block
@@ -15,7 +15,7 @@ from longsumbench.views.tables import Stressed
 
 def imported(name: str, words: float, **changes: object) -> RunRecord:
     """Imported outputs with a mean length, for references of 100 words."""
-    outputs = OutputFacts(20, 20, 20, 0, words=words, reference_words=100.0)
+    outputs = OutputStats(20, 20, 20, 0, words=words, reference_words=100.0)
     return record(
         name, 30, imported=ImportedOutputs(f"{name}.txt", "0", ""), outputs=outputs, **changes
     )

@@ -22,9 +22,9 @@ from longsumbench.leaderboards.seed_groups import (
 )
 from longsumbench.leaderboards.significance import LeaderboardBlock, build_blocks
 from longsumbench.metrics.aggregate import MeasureMean
-from longsumbench.metrics.output_facts import OutputFacts
+from longsumbench.metrics.output_stats import OutputStats
 from longsumbench.runs.record import ImportedOutputs, RunRecord
-from longsumbench.views.columns import choose_columns, collect_columns
+from longsumbench.views.column_list import choose_columns, collect_columns
 from longsumbench.views.leaderboard import row_cells
 from longsumbench.views.tables import Stressed, Tied
 
@@ -33,7 +33,7 @@ LEVELLED = FitReport(
     steps=400, first_loss=9.0, validation_losses=((100, 4.0), (200, 3.1), (300, 3.05), (400, 3.0))
 )
 ONE = "1 example: not shown that its outputs depend enough on their sources"
-ALIKE = OutputFacts(EXAMPLES, EXAMPLES, EXAMPLES // 8, 0)
+ALIKE = OutputStats(EXAMPLES, EXAMPLES, EXAMPLES // 8, 0)
 BART = {"checkpoint": "facebook/bart-large-cnn"}
 FALL = "17 % of the fall of the loss in the last quarter of the steps"
 FALLING = replace(LEVELLED, validation_losses=((200, 5.0), (400, 3.0)))
@@ -51,11 +51,13 @@ def trained(
 ) -> Scored:
     """A trained run with these means of ROUGE-Lsum and R-2 (0–100), and its scores; the floor of R-2 is 2."""
     columns = {
-        f"{kind}_{part}": (score + spread(name, 3)) / 100
+        f"{kind}_{statistic}": (score + spread(name, 3)) / 100
         for kind in ("rouge1", "rougeL", "rougeLsum")
-        for part in "prf"
+        for statistic in "prf"
     }
-    columns |= {f"rouge2_{part}": (bigrams + spread(name[::-1], 1)) / 100 for part in "prf"}
+    columns |= {
+        f"rouge2_{statistic}": (bigrams + spread(name[::-1], 1)) / 100 for statistic in "prf"
+    }
     if floor is not None:
         columns["rougeLsum_floor"] = (floor + spread(f"floor of {name}", 3)) / 100
     scores = pd.DataFrame(columns, index=[f"{number:03d}" for number in range(EXAMPLES)])
@@ -64,7 +66,7 @@ def trained(
         record(name, score, run_id=f"{name}-{changes.get('seed', 1)}", n=EXAMPLES), floor=floors
     )
     return changed(
-        run, **{"fit": LEVELLED, "outputs": OutputFacts(EXAMPLES, EXAMPLES, EXAMPLES, 0), **changes}
+        run, **{"fit": LEVELLED, "outputs": OutputStats(EXAMPLES, EXAMPLES, EXAMPLES, 0), **changes}
     ), scores
 
 
@@ -101,7 +103,7 @@ def judged(*runs: Scored) -> LeaderboardBlock:
 
 def gate(*runs: Scored) -> dict[str, Learned]:
     """System → what the gate says."""
-    return {row.first.key.model: row.learned for row in judged(*runs).rows}
+    return {row.representative.key.model: row.learned for row in judged(*runs).rows}
 
 
 BEST = trained("best", 40)
@@ -258,7 +260,7 @@ def test_a_training_of_no_steps_is_untrained_and_not_ranked() -> None:
     model = {"name": "start", "init": "some/folder"}
     start = changed(plain, model="start", run_id="start-1", config={"model": model})
     rows = judged(RANDOM_RUN, BEST, (plain, scores), (start, scores)).rows
-    assert [row.first.key.model for row in rows if not row.ranked] == ["plain"]
+    assert [row.representative.key.model for row in rows if not row.ranked] == ["plain"]
 
 
 def test_the_last_fall_by_hand() -> None:

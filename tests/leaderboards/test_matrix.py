@@ -21,9 +21,9 @@ def column(dataset: str, unlearned: str = "", **means: float) -> MatrixColumn:
     rows = []
     for label, mean in means.items():
         learned = Learned(NOT_LEARNED if label == unlearned else "")
-        numbers = {"rougeLsum": Estimate(mean, mean - 1, mean + 1)}
-        rows.append(ResultRow((record(label, 9),), numbers=numbers, learned=learned))
-    labels = {(row.first.key.model, row.first.variant): row.label for row in rows}
+        row_means = {"rougeLsum": Estimate(mean, mean - 1, mean + 1)}
+        rows.append(ResultRow((record(label, 9),), means=row_means, learned=learned))
+    labels = {(row.representative.key.model, row.representative.variant): row.label for row in rows}
     return MatrixColumn(dataset, "rougeLsum", LeaderboardBlock(tuple(rows)), labels)
 
 

@@ -46,10 +46,10 @@ def view_of(*records: RunRecord) -> TableView:
 
 
 def line(
-    model: str, numbers: Mapping[str, Estimate], word: str = LEARNED, seeds: int = 1
+    model: str, means: Mapping[str, Estimate], word: str = LEARNED, seeds: int = 1
 ) -> ResultRow:
     runs = (record(model, 9),) * seeds
-    return ResultRow(runs, numbers=numbers, learned=Learned(word))
+    return ResultRow(runs, means=means, learned=Learned(word))
 
 
 def test_every_place_is_measured() -> None:
@@ -64,10 +64,10 @@ def silent_by_distance(
     model: str, lows: Sequence[float], word: str = LEARNED, seeds: int = 1
 ) -> ResultRow:
     """A line whose intervals of facts in two places begin there, by distance; facts in one place are at 99 %."""
-    numbers = {"fact_recall_single_position_9": Estimate(99, 98, 100), **CHANCE}
+    means = {"fact_recall_single_position_9": Estimate(99, 98, 100), **CHANCE}
     for measure, low in zip(PANELS[-1].places, lows, strict=False):
-        numbers[measure] = Estimate(low + 5, low, low + 9)
-    return line(model, numbers, word, seeds)
+        means[measure] = Estimate(low + 5, low, low + 9)
+    return line(model, means, word, seeds)
 
 
 def figure_of(*lines: ResultRow) -> SeriesFigure:

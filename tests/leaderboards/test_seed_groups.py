@@ -20,7 +20,7 @@ from longsumbench.leaderboards.seed_groups import (
     group_rows_by_seed,
 )
 from longsumbench.metrics.aggregate import Estimate
-from longsumbench.metrics.output_facts import OutputFacts
+from longsumbench.metrics.output_stats import OutputStats
 from longsumbench.metrics.statistics import mean_over_seeds
 from longsumbench.runs.record import RunRecord
 from longsumbench.views.footnotes import describe_equal
@@ -62,13 +62,13 @@ def test_runs_that_differ_in_their_seed_are_a_row() -> None:
         baseline("oracle", 40),
     ]
     rows = group_rows_by_seed(records, {})
-    assert [(row.first.key.model, len(row.runs)) for row in rows] == [
+    assert [(row.representative.key.model, len(row.runs)) for row in rows] == [
         ("ea", 1),
         ("ea", 2),
         ("lead", 1),
         ("oracle", 1),
     ]
-    assert rows[1].numbers["rougeLsum"] == Estimate(22, *NO_INTERVAL)
+    assert rows[1].means["rougeLsum"] == Estimate(22, *NO_INTERVAL)
     assert [row.label for row in rows] == [
         "ea, max_steps 500",
         "ea, max_steps 300",
@@ -88,14 +88,14 @@ def test_an_interval_covers_examples_and_seeds() -> None:
         ]
         scores = {run.run_id: scores_of(HARD + apart * (run.key.seed or 0)) for run in runs}
         (row,) = group_rows_by_seed(runs, scores)
-        mean, low, high = row.numbers["rougeLsum"]
+        mean, low, high = row.means["rougeLsum"]
         assert mean == pytest.approx(100 * (HARD.mean() + apart))
         assert low < mean < high
         widths.append(high - low)
         (alone,) = group_rows_by_seed(runs[:1], scores)
-        assert alone.numbers["rougeLsum"] == runs[0].evaluation.scores["rougeLsum"].f1
+        assert alone.means["rougeLsum"] == runs[0].evaluation.scores["rougeLsum"].f1
         (unknown,) = group_rows_by_seed(runs, {run.run_id: scores[run.run_id] for run in runs[:2]})
-        assert math.isnan(unknown.numbers["rougeLsum"].low)
+        assert math.isnan(unknown.means["rougeLsum"].low)
     by_hand = 2 * 2.045 * 100 * HARD.std(ddof=1) / math.sqrt(EXAMPLES)  # Student's t of 29
     assert widths[0] == pytest.approx(by_hand, rel=0.01)
     assert widths[1] > 2 * widths[0]
@@ -149,7 +149,7 @@ def test_equal_outputs_of_several_seeds_count_once() -> None:
     assert [run.key.seed for run in row.runs] == [1, 3]
     assert row.repeated == (runs[1],)
     assert describe_equal([row]) == "Equal outputs: seeds 1, 2 of ea, counted once."
-    one_text = [changed(run, outputs=OutputFacts(20, 20, 1, 0)) for run in runs]
+    one_text = [changed(run, outputs=OutputStats(20, 20, 1, 0)) for run in runs]
     extracts = [changed(run, config={"decode": {"mode": "extract"}}) for run in runs]
     draws = [
         replace(baseline("random", 20, seed=seed, run_id=f"r{seed}"), outputs_digest="same")

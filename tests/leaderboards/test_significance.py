@@ -28,7 +28,9 @@ def per_example(better: float, seed: int, **measures: object) -> pd.DataFrame:
     )  # 1.2 × 0.8 < 1
     factors = dict(zip(ROUGE_HEADINGS, (1.2, 0.5, 0.8, 1), strict=True))
     columns = {
-        f"{kind}_{part}": factor * drawn for kind, factor in factors.items() for part in "prf"
+        f"{kind}_{statistic}": factor * drawn
+        for kind, factor in factors.items()
+        for statistic in "prf"
     }
     ids = [f"example {number:02d}" for number in range(EXAMPLES)]
     return pd.DataFrame({**columns, **measures}, index=pd.Index(ids, name="id"))

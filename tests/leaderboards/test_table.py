@@ -136,7 +136,9 @@ def test_a_run_under_another_condition_is_in_a_separate_block(
 ) -> None:
     """A run under another condition is in a separate block; the heading has the reason."""
     table = update(record("lead", 30), record("random", 20), record("winner", 99, **changes))
-    assert [[row.first.key.model for row in block.rows] for block in table.table.comparable] == [
+    assert [
+        [row.representative.key.model for row in block.rows] for block in table.table.comparable
+    ] == [
         ["lead", "random"],
         ["winner"],
     ]
@@ -151,7 +153,9 @@ def test_a_trial_displaces_no_result(update: Callable[..., TableView]) -> None:
     limited = record("limited", 70, fingerprint="f2", config=limit, n=19)
     validation = record("early", 60, split="validation", n=900, examples="v")
     table = update(*trial, limited, validation, record("lead", 50))
-    blocks = [[row.first.key.model for row in block.rows] for block in table.table.comparable]
+    blocks = [
+        [row.representative.key.model for row in block.rows] for block in table.table.comparable
+    ]
     assert blocks == [["lead"], ["early"], ["limited"], ["trial0", "trial1", "trial2", "trial3"]]
     assert table.frame()["block"].tolist() == [1, 2, 3, 4, 4, 4, 4]
 

@@ -9,13 +9,13 @@ from support.run_records import TRAINED, record
 from longsumbench.leaderboards.seed_groups import group_rows_by_seed
 from longsumbench.leaderboards.significance import build_blocks
 from longsumbench.leaderboards.table import Table
-from longsumbench.metrics.output_facts import OutputFacts
+from longsumbench.metrics.output_stats import OutputStats
 from longsumbench.runs.record import RunRecord
-from longsumbench.views.columns import collect_columns
-from longsumbench.views.fact_columns import remarks
+from longsumbench.views.column_list import collect_columns
+from longsumbench.views.columns import remarks
 from longsumbench.views.leaderboard import TableView
 
-OUTPUTS = OutputFacts(20, 20, 20, 0, words=120.0, reference_words=96.0)
+OUTPUTS = OutputStats(20, 20, 20, 0, words=120.0, reference_words=96.0)
 BART = {
     "checkpoint": "facebook/bart-large-cnn",
     "revision": "37f520fa929c961707657b28798b30c003dd100b",
@@ -62,7 +62,9 @@ def table_of(*runs: RunRecord) -> TableView:
 def test_trained_systems_and_checkpoints_have_their_own_blocks() -> None:
     """Each has the baselines, the CSV has every run once; only the block of checkpoints says that they are."""
     table = table_of(SEAL, LEAD, ORACLE, bart(), chat())
-    systems = [[row.first.key.model for row in block.rows] for block in table.table.comparable]
+    systems = [
+        [row.representative.key.model for row in block.rows] for block in table.table.comparable
+    ]
     assert systems == [["seal", "lead", "oracle"], ["seq2seq", "prompt", "lead", "oracle"]]
     rows = csv.DictReader(io.StringIO(table.csv()))
     assert [row["model"] for row in rows] == ["seal", "lead", "oracle", "seq2seq", "prompt"]

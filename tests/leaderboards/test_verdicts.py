@@ -22,7 +22,7 @@ from longsumbench.metrics.aggregate import ScoreTable, aggregate
 from longsumbench.metrics.statistics import MeanOverSeeds
 from longsumbench.rouge.scorer import ROUGE_TYPES
 from longsumbench.runs.record import RunRecord
-from longsumbench.views.columns import choose_columns, collect_columns
+from longsumbench.views.column_list import choose_columns, collect_columns
 from longsumbench.views.footnotes import footnotes
 from longsumbench.views.leaderboard import row_cells
 from longsumbench.views.matrix import matrix_block
@@ -47,7 +47,9 @@ def drawn_block(seed: int) -> LeaderboardBlock:
         for number in seeds:
             values = hard + better + draw.normal(0, 0.03, examples) + draw.normal(0, 0.01)
             columns = {
-                f"{kind}_{part}": values.clip(0, 1) for kind in ROUGE_TYPES for part in "prf"
+                f"{kind}_{statistic}": values.clip(0, 1)
+                for kind in ROUGE_TYPES
+                for statistic in "prf"
             }
             table = pd.DataFrame(columns, index=[f"e{index:02}" for index in range(examples)])
             changes: dict[str, Any] = {"fit": TRAINED} if name not in ("lead", "random") else {}
@@ -60,7 +62,9 @@ def drawn_block(seed: int) -> LeaderboardBlock:
 
 def marks_of(block: LeaderboardBlock) -> dict[str, str]:
     """Label of a row → its mark in the column that ranks."""
-    columns = choose_columns(["system", NUMBER], collect_columns([row.first for row in block.rows]))
+    columns = choose_columns(
+        ["system", NUMBER], collect_columns([row.representative for row in block.rows])
+    )
     lines = row_cells(block, columns)
     return {row.label: MARKS[type(line[2])] for row, line in zip(block.rows, lines, strict=True)}
 

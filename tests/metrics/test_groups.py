@@ -198,7 +198,7 @@ def test_planted_facts_change_no_source() -> None:
     assert {each.source_group() for each in planted} == {meeting.source_group()}
 
 
-def test_own_texts_name_their_groups(tmp_path: Path, stages: ArtifactCache) -> None:
+def test_own_texts_name_their_groups(tmp_path: Path, cache: ArtifactCache) -> None:
     """`dataset.columns.group` may hold numbers or texts; without it texts decide; a row without the field is an error."""
     rows: list[dict[str, Any]] = [
         {"id": n, "document": "It rained.", "summary": "Rain.", "talk": talk}
@@ -206,8 +206,8 @@ def test_own_texts_name_their_groups(tmp_path: Path, stages: ArtifactCache) -> N
     ]
     path = write_rows(tmp_path / "test.jsonl", rows)
     for columns, number in ((None, 1), ({"group": "talk"}, 2)):
-        texts = read_texts("jsonl", path, stages, columns=columns)
+        texts = read_texts("jsonl", path, cache, columns=columns)
         assert len({example.source_group() for example in texts.splits["test"]}) == number
     write_rows(path, [{**rows[0], "talk": None}])
-    problem = reading_problem("jsonl", path, stages, columns={"group": "talk"})
+    problem = reading_problem("jsonl", path, cache, columns={"group": "talk"})
     assert "the field 'group'" in problem

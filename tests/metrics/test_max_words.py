@@ -74,7 +74,7 @@ def test_the_first_words_are_those_of_rouge_155(
     """The five digits are those of the program, within a sentence and at the end of one."""
     scores = rouge(prediction, reference, mode="perl", max_words=limit)
     kinds = ("rouge1", "rouge2", "rougeLsum")
-    found = [tuple(scores[f"{kind}_{part}"] for part in "prf") for kind in kinds]
+    found = [tuple(scores[f"{kind}_{statistic}"] for statistic in "prf") for kind in kinds]
     assert found == printed
 
 
@@ -115,16 +115,17 @@ def test_runs_with_a_limit_are_in_their_own_block(tmp_path: Path, typed: Typed) 
         assert typed("run", "model=lead", "model.length=20", *words, *limit)[0] == 0
     table = read_table(results, "jsonl")
     rows = [block.rows[0] for block in table.comparable]
-    cut, whole = sorted(rows, key=lambda row: row.first.config.score.max_words or 10**6)
-    outputs = results.run_folder(cut.first) / "predictions.jsonl"
+    cut, whole = sorted(rows, key=lambda row: row.representative.config.score.max_words or 10**6)
+    outputs = results.run_folder(cut.representative) / "predictions.jsonl"
     command = ["import", outputs, "--model", "theirs", "--dataset", "jsonl", words[1], *words[2:]]
     assert typed(*command, "score.max_words=3")[0] == 0
     sizes = sorted(len(block.rows) for block in read_table(results, "jsonl").comparable)
     assert sizes == [1, 2]
     assert cut.words == whole.words == 17.5
     code, out, _ = typed("score", outputs, toy / "test.jsonl", "--max-words", 3, "--json")
-    assert (code, json.loads(out)["rouge1"]["f"]) == (0, cut.first.evaluation.scores["rouge1"].f)
-    assert typed("verify", cut.first.run_id, "--results-dir", results.root)[0] == 0
+    assert code == 0
+    assert json.loads(out)["rouge1"]["f"] == cut.representative.evaluation.scores["rouge1"].f
+    assert typed("verify", cut.representative.run_id, "--results-dir", results.root)[0] == 0
 
 
 @pytest.mark.parametrize(("value", "message"), [(0, "=0 is below 1"), (-1, "=-1 is below 1")])

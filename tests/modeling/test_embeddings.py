@@ -211,7 +211,7 @@ def test_vectors_are_kept(bert: Path, tmp_path: Path, monkeypatch: pytest.Monkey
     monkeypatch.setattr(SentenceEncoder, "_encode", counted)
     again = ranker_of(bert, EmbeddingLexRank)
     assert np.array_equal(again(None, texts), scores)
-    assert again.facts() == first.facts() == {"encoder_tokens_cut": 80 + 2 - LONGEST}
+    assert again.metadata() == first.metadata() == {"encoder_tokens_cut": 80 + 2 - LONGEST}
     assert np.array_equal(ranker_of(bert, EmbeddingLexRank)(None, texts[::-1]), scores[::-1])
     assert not encoded
     (path,) = tmp_path.glob("vectors/*/*.npz")

@@ -30,9 +30,9 @@ def _quick_ranker(monkeypatch: pytest.MonkeyPatch) -> None:
     )
 
 
-def fitted(stages: ArtifactCache, rank: str = "lstm", seed: int = 1) -> Trunc:
+def fitted(cache: ArtifactCache, rank: str = "lstm", seed: int = 1) -> Trunc:
     system = Trunc(TruncConfig(**{**TINY, "rank": rank}))
-    system.fit(FitContext(TRAIN, VALIDATION, tiny_recipe(max_steps=1, seed=seed), stages))
+    system.fit(FitContext(TRAIN, VALIDATION, tiny_recipe(max_steps=1, seed=seed), cache))
     return system
 
 
@@ -53,24 +53,24 @@ def test_missing_titles_are_found_before_any_work(rank: str, refused: int) -> No
         system.check_examples(iter([example(1), replace(example(3), title=None), example(4)]))
 
 
-def test_a_learned_ranker_decides_units_and_checkpoint(stages: ArtifactCache) -> None:
+def test_a_learned_ranker_decides_units_and_checkpoint(cache: ArtifactCache) -> None:
     """Both keys name it; another one, of another seed, makes other units; the same one is found, and nothing redone."""
-    first = fitted(stages)
-    decided = {name: read_json(folder / "inputs.json") for name, folder in stages.folders.items()}
+    first = fitted(cache)
+    decided = {name: read_json(folder / "inputs.json") for name, folder in cache.folders.items()}
     identity = first.reader.ranking.fitted_identity()["ranker"]
     assert decided["units"]["ranker"] == decided["checkpoint"]["units"]["ranker"] == identity
     assert first.config.identity()["ranker"] == LstmRanker.version
-    before = len(list(stages.root.glob("units/*/inputs.json")))
-    assert fitted(stages).reader.ranking.fitted_identity() == first.reader.ranking.fitted_identity()
-    assert len(list(stages.root.glob("units/*/inputs.json"))) == before
-    fitted(stages, seed=2)
-    assert len(list(stages.root.glob("units/*/inputs.json"))) == 2 * before
+    before = len(list(cache.root.glob("units/*/inputs.json")))
+    assert fitted(cache).reader.ranking.fitted_identity() == first.reader.ranking.fitted_identity()
+    assert len(list(cache.root.glob("units/*/inputs.json"))) == before
+    fitted(cache, seed=2)
+    assert len(list(cache.root.glob("units/*/inputs.json"))) == 2 * before
 
 
-def test_a_checkpoint_keeps_the_ranker(stages: ArtifactCache, tmp_path: Path) -> None:
+def test_a_checkpoint_keeps_the_ranker(cache: ArtifactCache, tmp_path: Path) -> None:
     """Loaded from a folder alone, a system orders, reads and writes as before; the checkpoint stage holds it, too."""
-    system, tests = fitted(stages), ToySplit.of("test", 3, start=900).examples
-    assert (stages.folders["checkpoint"] / "ranker" / "model.safetensors").is_file()
+    system, tests = fitted(cache), ToySplit.of("test", 3, start=900).examples
+    assert (cache.folders["checkpoint"] / "ranker" / "model.safetensors").is_file()
     (tmp_path / "kept").mkdir()
     system.save(tmp_path / "kept")
     again = Trunc.load(tmp_path / "kept")

@@ -13,7 +13,7 @@ from tempfile import TemporaryDirectory
 
 import numpy as np
 import pytest
-from support.built_once import shared_stages
+from support.built_once import shared_cache
 from support.toys import ToySplit, build_tiny, fit_tiny, tiny_recipe
 
 from longsumbench.cache.artifacts import ArtifactCache
@@ -318,7 +318,7 @@ CHECKS = (
 def test_a_fitted_system(name: str) -> None:
     """A fitted system has every property of `CHECKS`; the traceback names the one that it lacks."""
     system: System = build_tiny(name)
-    system.fit(context(shared_stages().root))
+    system.fit(context(shared_cache().root))
     alone = [summarize(system, [example])[0] for example in ALL]
     outputs = Outputs(system, summarize_next_to_others(system), alone)
     for check in CHECKS:

@@ -13,7 +13,7 @@ from support.run_records import TRAINED, changed, measured, record, scores, writ
 
 from longsumbench.core import Summary
 from longsumbench.leaderboards.significance import Outcome, build_blocks, read_all_scores
-from longsumbench.metrics.output_facts import OutputFacts
+from longsumbench.metrics.output_stats import OutputStats
 from longsumbench.metrics.statistics import holm, paired_effect
 from longsumbench.outputs.compare import Comparison, compare
 from longsumbench.runs.record import RunRecord
@@ -87,7 +87,7 @@ def test_questions_about_one_text_are_one_case(
 
 def test_what_is_said_above_the_tables(finished: Callable[..., Path], tmp_path: Path) -> None:
     """Who was trained here next to who was not, mean lengths, and who wrote the same text over and over."""
-    outputs = OutputFacts(8, 8, 1, 0, words=54.0, reference_words=60.0)
+    outputs = OutputStats(8, 8, 1, 0, words=54.0, reference_words=60.0)
     scores = {f"{index}": 0.1 * index for index in range(8)}
     finished("lead", scores)
     finished("trunc", scores, fit=TRAINED, outputs=outputs, outputs_cut=7)

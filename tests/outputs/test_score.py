@@ -44,7 +44,7 @@ PAIRS = (
         "In May, rates rose by 2.5 points, and shops were closed.",
     ),
 )
-HEADER = ["id", *(f"{kind}_{part}" for kind in ROUGE_TYPES for part in "prf")]
+HEADER = ["id", *(f"{kind}_{statistic}" for kind in ROUGE_TYPES for statistic in "prf")]
 Scored = Callable[..., tuple[int, str, list[str]]]
 
 

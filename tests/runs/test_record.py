@@ -15,7 +15,7 @@ from longsumbench.core import Cut, FitReport, Truncation
 from longsumbench.errors import DataError, UsageError
 from longsumbench.files import write_atomically
 from longsumbench.metrics.evaluate import CheckpointMeans
-from longsumbench.metrics.output_facts import OutputFacts
+from longsumbench.metrics.output_stats import OutputStats
 from longsumbench.runs.record import ImportedOutputs, RunRecord, output_problems
 from longsumbench.runs.results import Results
 
@@ -28,7 +28,7 @@ RECORD = changed(
     ),
     run_id="7825224a5014",
     dataset="aclsum",
-    outputs=OutputFacts(3, 3, 3, 0),
+    outputs=OutputStats(3, 3, 3, 0),
     checkpoints=(CheckpointMeans(2, 0.5, {"rouge1_f": 30.0}),),
     fit=FitReport(steps=2, validation_losses=((1, 2.0), (2, 1.5)), targets=Truncation(5, 4)),
 )
@@ -73,7 +73,7 @@ def test_other_fields_are_dropped(tmp_path: Path) -> None:
     assert RunRecord.read(tmp_path) == RECORD
 
 
-def test_settings_and_facts_of_plugins_are_kept(tmp_path: Path) -> None:
+def test_settings_and_metadata_of_plugins_are_kept(tmp_path: Path) -> None:
     """A record of a system and a dataset that are not installed is read and written unchanged."""
     run = record(
         "gone",
@@ -161,7 +161,7 @@ def test_only_finished_runs_are_listed(tmp_path: Path) -> None:
 )
 def test_the_remedy_for_loops_is_named_where_it_works(changes: dict[str, Any], named: bool) -> None:
     """`decode.no_repeat_ngram` is named for a model that wrote here without it: no server, and no import."""
-    outputs = OutputFacts(count=20, compared=20, distinct=20, repetitive=0, loops=8)
+    outputs = OutputStats(count=20, compared=20, distinct=20, repetitive=0, loops=8)
     run = record("trunc", 10, outputs=outputs, outputs_cut=0, **changes)
     (line,) = output_problems(run, outputs)
     assert line.startswith("8 of 20 outputs repeat more than 30 %")

@@ -71,7 +71,9 @@ def write_run(
             folder / "predictions.jsonl", [Summary(name, text) for name, text in outputs.items()]
         )
     table = {
-        f"rouge{kind}_{part}": scores.values() for kind in ("1", "2", "L", "Lsum") for part in "prf"
+        f"rouge{kind}_{statistic}": scores.values()
+        for kind in ("1", "2", "L", "Lsum")
+        for statistic in "prf"
     }
     write_scores(folder / "scores.csv", pd.DataFrame(table, pd.Index(list(scores), name="id")))
     run.write(folder)

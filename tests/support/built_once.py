@@ -12,7 +12,7 @@ FOLDER_VARIABLE = "LONGSUMBENCH_TESTS_FOLDER"  # set by conftest.py
 
 
 @cache
-def shared_stages() -> ArtifactCache:
+def shared_cache() -> ArtifactCache:
     """Return the stages that all processes of the session share; outside a session, those of this process."""
     folder = os.environ.get(FOLDER_VARIABLE) or tempfile.mkdtemp(prefix="longsumbench-tests-")
     return ArtifactCache(Path(folder))
@@ -30,4 +30,4 @@ def built_once(name: str, build: Callable[[Path], object]) -> Path:
         (stage / "content").mkdir(exist_ok=True)
         build(stage / "content")
 
-    return shared_stages().get("built", {"name": name}, build_content) / "content"
+    return shared_cache().get("built", {"name": name}, build_content) / "content"

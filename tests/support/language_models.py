@@ -74,7 +74,7 @@ class EchoEngine:
         """It is always the same."""
         return {"checkpoint": "echo"}
 
-    def facts(self) -> dict[str, Any]:
+    def metadata(self) -> dict[str, Any]:
         """It has no weights."""
         return {"engine": "echo", "context": self.context}
 

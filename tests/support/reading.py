@@ -9,11 +9,11 @@ from longsumbench.corpora.loading.load import Texts, load_texts
 from support.toys import one_line
 
 
-def read_texts(name: str, path: Path, stages: ArtifactCache, **settings: Any) -> Texts:
+def read_texts(name: str, path: Path, cache: ArtifactCache, **settings: Any) -> Texts:
     """Read the dataset `name` at a path."""
-    return load_texts(DatasetSettings(name=name, path=str(path), **settings), stages)
+    return load_texts(DatasetSettings(name=name, path=str(path), **settings), cache)
 
 
-def reading_problem(name: str, path: Path, stages: ArtifactCache, **settings: Any) -> str:
+def reading_problem(name: str, path: Path, cache: ArtifactCache, **settings: Any) -> str:
     """Return the line of the DataError that reading ends with."""
-    return one_line(lambda: read_texts(name, path, stages, **settings))
+    return one_line(lambda: read_texts(name, path, cache, **settings))

@@ -31,7 +31,7 @@ from longsumbench.runs.record import (
     RunCosts,
     RunRecord,
     StepSeconds,
-    recorded_facts,
+    recorded_metadata,
 )
 from longsumbench.runs.results import Results
 from longsumbench.runs.run_names import collect_settings
@@ -80,7 +80,7 @@ def changed(run: RunRecord, **changes: Any) -> RunRecord:
     """
     for name, kind in (("texts", RecordedTexts), ("system", RecordedSystem)):
         if isinstance(changes.get(name), dict):
-            changes[name] = recorded_facts(changes[name], kind)  # type: ignore[type-var]
+            changes[name] = recorded_metadata(changes[name], kind)  # type: ignore[type-var]
     is_other_system = not changes.keys().isdisjoint(["config", "fit"])
     config = changes.pop("config", {})
     if "scale" in changes:
@@ -123,7 +123,7 @@ def write_run(
     run.write(folder)
     write_summaries(folder / "predictions.jsonl", summaries)
     ids = pd.Index([summary.id for summary in summaries[: len(f)]], name="id")
-    rouge = {f"{kind}_{part}": list(f) for kind in ROUGE_TYPES for part in "prf"}
+    rouge = {f"{kind}_{statistic}": list(f) for kind in ROUGE_TYPES for statistic in "prf"}
     write_scores(folder / "scores.csv", pd.DataFrame({**rouge, **columns}, ids))
     return folder
 

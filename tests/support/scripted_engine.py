@@ -61,7 +61,7 @@ class ScriptedEngine:
         """Return nothing beyond the settings."""
         return {}
 
-    def facts(self) -> dict[str, Any]:
+    def metadata(self) -> dict[str, Any]:
         """Return the name."""
         return {"engine": "scripted"}
 

@@ -28,10 +28,10 @@ OUTCOME = (*COUNTS, "first_loss", "last_loss", "kept", "averaged")
 
 
 def fit(
-    stages: ArtifactCache, recipe: TrainConfig, train: ToySplit = TRAIN, **settings: Any
+    cache: ArtifactCache, recipe: TrainConfig, train: ToySplit = TRAIN, **settings: Any
 ) -> tuple[Trunc, FitReport]:
     system = Trunc(Trunc.Config(**{**TINY, "dropout": 0.1, **settings}))
-    return system, system.fit(FitContext(train, VALIDATION, recipe, stages))
+    return system, system.fit(FitContext(train, VALIDATION, recipe, cache))
 
 
 def weights(system: Trunc) -> dict[str, torch.Tensor]:

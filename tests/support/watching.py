@@ -58,7 +58,7 @@ class Watching(System):
             self.save(folder)
             write_json(folder / "fit.json", {"seconds": time.time()})
 
-        folder = context.stages.get("checkpoint", asdict(self.config), build)
+        folder = context.cache.get("checkpoint", asdict(self.config), build)
         return FitReport(**read_json(folder / "fit.json"))
 
     def summarize(self, examples: Sequence[Example], decoding: Decoding) -> Iterator[Summary]:

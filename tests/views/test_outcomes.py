@@ -204,7 +204,7 @@ def test_no_system_is_called_the_best_without_its_tests(
 ) -> None:
     """Of three rows, both others need a test that decides; a confidence set says it by itself."""
     rows = block(*outcomes)
-    keys = {row.first.key.model: row.key for row in rows.rows}
+    keys = {row.representative.key.model: row.key for row in rows.rows}
     members = tuple(keys[name] for name in best_set)
     assert replace(rows, best_set=members).top_rows() == {keys[name] for name in top}
 

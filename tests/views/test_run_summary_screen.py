@@ -10,7 +10,7 @@ from support.run_records import TRAINED, record
 
 from longsumbench.core import Truncation
 from longsumbench.leaderboards.table import read_table
-from longsumbench.metrics.output_facts import OutputFacts
+from longsumbench.metrics.output_stats import OutputStats
 from longsumbench.runs.record import RunRecord, StepSeconds
 from longsumbench.runs.results import Results
 from longsumbench.views.run_summary_screen import MOST_LINES, UpdatedTable, describe_runs
@@ -87,7 +87,7 @@ def test_other_blocks_are_named(describe: Describe) -> None:
 
 def test_long_names_fit(describe: Describe) -> None:
     """Datasets, systems, settings and warnings without end are cut; the table and the commands stay."""
-    alike: dict[str, Any] = {"outputs": OutputFacts(20, 20, 3, 0), "dataset": "d" * 60}
+    alike: dict[str, Any] = {"outputs": OutputStats(20, 20, 3, 0), "dataset": "d" * 60}
     points = [
         seal(30 + number, number, variant=f"x={number},{LONG}", seed=number, **alike)
         for number in range(12)
@@ -105,8 +105,8 @@ def test_long_names_fit(describe: Describe) -> None:
 
 def test_warnings_on_outputs(describe: Describe) -> None:
     """The screen warns of what is wrong with the outputs of the runs just done, and of no others."""
-    alike: dict[str, Any] = {"outputs": OutputFacts(20, 20, 3, 0), "outputs_cut": 19}
-    other = record("other", 25, outputs=OutputFacts(20, 20, 2, 0))
+    alike: dict[str, Any] = {"outputs": OutputStats(20, 20, 3, 0), "outputs_cut": 19}
+    other = record("other", 25, outputs=OutputStats(20, 20, 2, 0))
     text = " ".join(describe([other], [seal(30, **alike)]))
     warning = (
         "nearly identical outputs, 3 of 20 distinct; 19 of 20 outputs stopped at the length limit."

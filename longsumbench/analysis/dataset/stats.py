@@ -59,11 +59,11 @@ class SplitStats:
 
 @dataclass(frozen=True)
 class DatasetStats:
-    """The statistics of a dataset; its name, fingerprint and facts are those of `Texts`."""
+    """The statistics of a dataset; its name, fingerprint and metadata are those of `Texts`."""
 
     dataset: str
     fingerprint: str
-    facts: Mapping[str, Any]
+    metadata: Mapping[str, Any]
     seed: int  # seed of the samples
     splits: tuple[SplitStats, ...]  # in the order train, validation, test
     oracle_signature: str  # how the scores of the best extract were computed
@@ -82,7 +82,7 @@ def describe_dataset(dataset: core.DatasetSettings, settings: StatsSettings) -> 
     return DatasetStats(
         dataset=texts.name,
         fingerprint=texts.fingerprint,
-        facts=texts.facts,
+        metadata=texts.metadata,
         seed=settings.seed,
         splits=read_splits(texts.splits, settings),
         oracle_signature=Rouge(settings.score).signature(0).replace("|n:0", ""),

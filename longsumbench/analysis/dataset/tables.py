@@ -137,7 +137,7 @@ def kept_measures(split: SplitStats) -> dict[str, MeasureMean]:
 
 def oracle_scores(split: SplitStats) -> tuple[int, dict[str, RougeMeans]]:
     """Return the number of scored examples, and type → scores of their best extracts, 0–100."""
-    columns = [*(f"{kind}_{part}" for kind in ROUGE for part in "prf"), GROUP]
+    columns = [*(f"{kind}_{statistic}" for kind in ROUGE for statistic in "prf"), GROUP]
     scored = split.sampled[columns].dropna()
     return len(scored), aggregate(scored) if len(scored) else {}
 
@@ -153,13 +153,13 @@ def stats_blocks(stats: DatasetStats) -> list[Block]:
 
 def describe_texts(stats: DatasetStats) -> list[str]:
     """Return lines about the texts: fingerprint, source, licence and the rows left out."""
-    facts = stats.facts
-    origins = [f"{name}: {facts[name]}" for name in ("source", "licence") if facts.get(name)]
+    metadata = stats.metadata
+    origins = [f"{name}: {metadata[name]}" for name in ("source", "licence") if metadata.get(name)]
     lines = [f"Texts {stats.fingerprint[:12]}; {'; '.join(origins)}."]
     headings = {"skipped": "Rows that could not be used", "left_out": "Left out on purpose"}
     for name, label in headings.items():
         reasons = []
-        for split, counts in (facts.get(name) or {}).items():
+        for split, counts in (metadata.get(name) or {}).items():
             reasons += [f"{split} {count:,} × {why}" for why, count in counts.items()]
         if reasons:
             lines.append(f"{label}: {', '.join(reasons)}.")

@@ -67,10 +67,10 @@ def files_source(
         note = describe_file(place, fields)
         if note:
             notes[note] = place.name
-    facts = dict(source.facts)
+    metadata = dict(source.metadata)
     if notes:
-        facts["read_as"] = [f"{name}: {note}" for note, name in notes.items()]
-    return replace(source, inputs=inputs, facts=facts)
+        metadata["read_as"] = [f"{name}: {note}" for note, name in notes.items()]
+    return replace(source, inputs=inputs, metadata=metadata)
 
 
 def local_source(

@@ -19,7 +19,7 @@ from longsumbench.errors import EnvironmentProblem
 from longsumbench.files import BadFile, read_json
 
 
-def hub_source(corpus: Corpus, stages: ArtifactCache) -> Source:
+def hub_source(corpus: Corpus, cache: ArtifactCache) -> Source:
     """Return the rows of a dataset on the hub, at its newest revision, which the record states.
 
     Raises:
@@ -27,13 +27,13 @@ def hub_source(corpus: Corpus, stages: ArtifactCache) -> Source:
     """
     assert corpus.hub is not None
     hub = corpus.hub
-    revision = chosen_revision(corpus.name, hub.repository, hub.config, stages.root)
+    revision = chosen_revision(corpus.name, hub.repository, hub.config, cache.root)
     inputs = {"repository": hub.repository, "config": hub.config, "revision": revision}
-    facts = {"source": f"{hub.repository}@{revision}", "config": hub.config}
-    return Source(inputs, facts, partial(_hub_entries, corpus, hub, revision))
+    metadata = {"source": f"{hub.repository}@{revision}", "config": hub.config}
+    return Source(inputs, metadata, partial(_hub_entries, corpus, hub, revision))
 
 
-def check_copy_or_network(corpus: Corpus, stages: ArtifactCache) -> None:
+def check_copy_or_network(corpus: Corpus, cache: ArtifactCache) -> None:
     """Check, before heavy imports, that a dataset of the hub is on this machine or can be fetched.
 
     Raises:
@@ -41,7 +41,7 @@ def check_copy_or_network(corpus: Corpus, stages: ArtifactCache) -> None:
     """
     assert corpus.hub is not None
     hub = corpus.hub
-    local = _local_revision(hub.repository, hub.config, stages.root)
+    local = _local_revision(hub.repository, hub.config, cache.root)
     if local is None and (problem := unreachable()):
         raise _no_copy(corpus.name, hub.repository, problem)
 

@@ -1,6 +1,6 @@
 """Reads a dataset once into the normal form and stores it as a stage.
 
-    load_texts(settings, stages) → Texts: name, fingerprint, splits, facts
+    load_texts(settings, cache) → Texts: name, fingerprint, splits, metadata
 
 A row that cannot be used is an error that names its file and line. With `dataset.strict=false` it is left out and
 counted by reason. Examples that occur in two splits are counted; each load warns about them. With `dataset.strict=true`
@@ -70,7 +70,7 @@ class Texts:
         fingerprint: hash of the content of all splits; independent of the source.
         splits: split name → its examples, in the order train, validation, test; only existing splits.
         multi_document: True if examples can have several documents.
-        facts: JSON values for the record: counts, licence, source, versions, what was left out and why.
+        metadata: JSON values for the record: counts, licence, source, versions, what was left out and why.
         metrics: metrics in addition to ROUGE; not part of the fingerprint.
         layout: hash of the content with line breaks and blanks, which the fingerprint is without; empty if the
             sentences give them.
@@ -80,16 +80,16 @@ class Texts:
     fingerprint: str
     splits: Mapping[str, ReadSplit]
     multi_document: bool
-    facts: Mapping[str, Any]
+    metadata: Mapping[str, Any]
     metrics: tuple[str, ...] = ()
     layout: str = ""
 
     @property
     def split_advice(self) -> str:
         """Which local files were read, and how to divide a single one into splits; empty for other sources."""
-        if self.facts.get("source") != "local files":
+        if self.metadata.get("source") != "local files":
             return ""
-        files = self.facts["files"]
+        files = self.metadata["files"]
         advice = "; dataset.split_by_hash=true with dataset.path=FILE divides one file into three"
         return f" (read: {', '.join(files)}{advice if len(files) == 1 else ''})"
 
@@ -114,7 +114,7 @@ class Texts:
             raise MissingSplit(f"{error}{self.split_advice}") from error
 
 
-def load_texts(settings: DatasetSettings, stages: ArtifactCache) -> Texts:
+def load_texts(settings: DatasetSettings, cache: ArtifactCache) -> Texts:
     """Return a dataset, and read it first if no stage has it.
 
     Raises:
@@ -124,7 +124,7 @@ def load_texts(settings: DatasetSettings, stages: ArtifactCache) -> Texts:
         EnvironmentProblem: the dataset is on the hub and the hub cannot be reached.
     """
     corpus: Corpus = registry.corpora.load(str(settings.reader))
-    source = _choose_source(corpus, settings, stages)
+    source = _choose_source(corpus, settings, cache)
     if settings.plant is not None:
         source = planted_source(source, settings.plant, settings.plant_at)
     inputs = {
@@ -138,20 +138,20 @@ def load_texts(settings: DatasetSettings, stages: ArtifactCache) -> Texts:
     }
     if settings.columns is not None:
         inputs["columns"] = settings.columns
-    folder = stages.get("corpus", inputs, partial(_build, corpus, settings, source))
+    folder = cache.get("corpus", inputs, partial(_build, corpus, settings, source))
     _log.debug(f"dataset '{settings.name}': {folder}")
     with reading_artifact(folder):
         check_content(folder / "corpus.json")
         texts = _open_splits(settings, corpus, folder)
-    for note in (*texts.facts.get("read_as", ()), *texts.facts.get("unread", ())):
+    for note in (*texts.metadata.get("read_as", ()), *texts.metadata.get("unread", ())):
         _note_once(note)
-    for problem in (*texts.facts.get("cut_references", ()), *texts.facts.get("marks", ())):
+    for problem in (*texts.metadata.get("cut_references", ()), *texts.metadata.get("marks", ())):
         warn_once(f"{texts.name}: {problem}")
     _report_overlaps(texts, settings.strict is True)
     return texts
 
 
-def _choose_source(corpus: Corpus, settings: DatasetSettings, stages: ArtifactCache) -> Source:
+def _choose_source(corpus: Corpus, settings: DatasetSettings, cache: ArtifactCache) -> Source:
     """Return the source that the settings name."""
     for name in sorted(names_deciding(DatasetSettings, "texts")):
         is_used = corpus.built_in is not None and name in corpus.built_in.settings
@@ -172,18 +172,18 @@ def _choose_source(corpus: Corpus, settings: DatasetSettings, stages: ArtifactCa
             from_file_row=from_file and partial(renamed, from_file),
         )
     if corpus.hub is not None and not corpus.hub.repository:
-        return hub_source(replace(corpus, hub=_hub_at(settings)), stages)
+        return hub_source(replace(corpus, hub=_hub_at(settings)), cache)
     if settings.path is not None and settings.filler is None:
         return _source_at(Path(settings.path).expanduser(), corpus, settings)
     if settings.split_by_hash and settings.filler is None:
         raise UsageError("dataset.split_by_hash=true needs dataset.path=FILE")
     if corpus.built_in is not None:
         generate, decided_by = corpus.built_in.generate, corpus.built_in.decided_by(settings)
-        facts = {"source": "built in", **decided_by}
-        return Source(decided_by, facts, lambda full: _generated(generate(settings)))
+        metadata = {"source": "built in", **decided_by}
+        return Source(decided_by, metadata, lambda full: _generated(generate(settings)))
     if corpus.hub is None:
         raise UsageError(f"dataset '{corpus.name}' needs dataset.path=FOLDER or FILE")
-    return hub_source(corpus, stages)
+    return hub_source(corpus, cache)
 
 
 def _list_fields(corpus: Corpus, settings: DatasetSettings) -> tuple[str, ...]:
@@ -317,13 +317,13 @@ def _build(corpus: Corpus, settings: DatasetSettings, source: Source, folder: Pa
     for split, writer in writers.items():
         cut_references += writer.cut_references.describe(f"references of the {split} split")
         marks += describe_marks(writer.marked, len(writer), f"examples of the {split} split")
-    facts = {
+    metadata = {
         "examples": num_examples,
         "skipped": skipped,
         "licence": corpus.licence,
         "homepage": corpus.homepage,
         "sentences": sentences.SPLITTER_NAME,
-        **source.facts,
+        **source.metadata,
     }
     findings = {
         "left_out": _sorted_counts(reading.left_out) or None,
@@ -333,14 +333,14 @@ def _build(corpus: Corpus, settings: DatasetSettings, source: Source, folder: Pa
         "marks": [] if corpus.holds_code else marks or None,
         "cut_references": cut_references or None,
     }
-    facts |= {name: value for name, value in findings.items() if value is not None}
+    metadata |= {name: value for name, value in findings.items() if value is not None}
     content = {
         "splits": {split: writer.fingerprint for split, writer in writers.items()},
         "layouts": {split: writer.layout for split, writer in writers.items()},
         "multi_document": corpus.multi_document
         or any(writer.multi_document for writer in writers.values()),
         "queried": any(writer.queried for writer in writers.values()),
-        "facts": facts,
+        "facts": metadata,
     }
     text = json.dumps(content, indent=1, ensure_ascii=False)
     (folder / "corpus.json").write_text(text, encoding="utf-8")
@@ -370,8 +370,8 @@ def _find_overlaps(folder: Path, writers: Mapping[str, SplitWriter]) -> dict[str
 
 def _report_overlaps(texts: Texts, is_error: bool) -> None:
     """Warn of examples that occur in two splits; raise DataError if `is_error`."""
-    if overlaps := texts.facts.get("overlaps"):
-        described = _describe_overlaps(overlaps, texts.facts["examples"])
+    if overlaps := texts.metadata.get("overlaps"):
+        described = _describe_overlaps(overlaps, texts.metadata["examples"])
         problem = f"splits of dataset '{texts.name}' overlap: {described}"
         if is_error:
             raise DataError(
@@ -435,7 +435,7 @@ def _check_not_empty(
 
 def _open_splits(settings: DatasetSettings, corpus: Corpus, folder: Path) -> Texts:
     content = json.loads((folder / "corpus.json").read_text(encoding="utf-8"))
-    fingerprints, layouts, facts = content["splits"], content["layouts"], content["facts"]
+    fingerprints, layouts, metadata = content["splits"], content["layouts"], content["facts"]
     several = content["multi_document"]
     splits = {}
     for split, fingerprint in fingerprints.items():
@@ -445,7 +445,7 @@ def _open_splits(settings: DatasetSettings, corpus: Corpus, folder: Path) -> Tex
         )
     if corpus.published is not None:
         # not a part of the stage, so that a correction needs no other texts
-        facts["published"] = corpus.published
+        metadata["published"] = corpus.published
     layout = digest(layouts) if layouts != fingerprints else ""
     metrics = corpus.metrics_for(settings)
-    return Texts(settings.name, digest(fingerprints), splits, several, facts, metrics, layout)
+    return Texts(settings.name, digest(fingerprints), splits, several, metadata, metrics, layout)

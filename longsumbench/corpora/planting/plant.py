@@ -210,7 +210,7 @@ def planted_source(source: Source, number: int, places: Sequence[float] | None) 
         for entry in source.entries(full):
             yield entry._replace(load=partial(_plant_row, entry, number, places))
 
-    return Source({**source.inputs, **planted}, {**source.facts, **planted}, entries)
+    return Source({**source.inputs, **planted}, {**source.metadata, **planted}, entries)
 
 
 def _plant_row(entry: Entry, number: int, places: Sequence[float] | None) -> Read:

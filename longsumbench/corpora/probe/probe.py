@@ -331,7 +331,7 @@ def probe_inputs(settings: core.DatasetSettings) -> dict[str, Any]:
     if settings.filler:
         filler = load_filler(settings)
         inputs["filler"] = {"fingerprint": filler.fingerprint}
-        inputs["licence"] = filler.facts["licence"]  # most of the text is from there
+        inputs["licence"] = filler.metadata["licence"]  # most of the text is from there
     return {**inputs, "options": options} if options else inputs
 
 

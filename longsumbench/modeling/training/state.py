@@ -41,7 +41,7 @@ class TrainingState:
         return tuple(sorted(self.validation_losses, key=lambda pair: (pair[1], pair[0]))[:number])
 
     def report(self) -> FitReport:
-        """Return the facts for the record that a state knows."""
+        """Return what a state knows for the record."""
         best_step, validation_loss = next(iter(self.best()), (self.step, None))
         return FitReport(
             steps=self.step,

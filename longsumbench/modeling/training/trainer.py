@@ -404,9 +404,9 @@ class _Training:
             load_weights(self.model, mean_weights(folders))
         wait_for_everyone()  # before the first process deletes the folder
         kept = state.best(recipe.keep_best) if recipe.keep_best > 1 else ()
-        facts = replace(state.report(), parameters=parameters(self.model))
+        report = replace(state.report(), parameters=parameters(self.model))
         precision = "bfloat16" if self.bf16 else "float32"
-        return replace(facts, precision=precision, kept=kept, averaged=averaged)
+        return replace(report, precision=precision, kept=kept, averaged=averaged)
 
     def _finite(self, value: float, name: str) -> float:
         if math.isfinite(value):

@@ -129,7 +129,7 @@ def test_every_dataset_is_in_the_table() -> None:
     assert readers >= {corpus.from_file_row for corpus in CORPORA} - {None}
 
 
-def test_the_smallest_row_is_valid(kind: Kind, tmp_path: Path, stages: ArtifactCache) -> None:
+def test_the_smallest_row_is_valid(kind: Kind, tmp_path: Path, cache: ArtifactCache) -> None:
     """Each row of the table becomes examples with text and a reference, in a file with a byte order mark too."""
     corpus, row = kind
     examples = outcome(corpus, row("a"))
@@ -137,7 +137,7 @@ def test_the_smallest_row_is_valid(kind: Kind, tmp_path: Path, stages: ArtifactC
     assert all(example.source_words() and all(example.references) for example in examples)
     path = tmp_path / "marked.jsonl"
     path.write_bytes(b"\xef\xbb\xbf" + lines_of(row("a"), row("b")))
-    assert read_texts(corpus.name, path, stages).splits["test"][0] == examples[0]
+    assert read_texts(corpus.name, path, cache).splits["test"][0] == examples[0]
 
 
 def test_a_changed_row_is_an_example_or_one_line(kind: Kind) -> None:
@@ -172,38 +172,38 @@ def test_null_is_an_empty_value(kind: Kind) -> None:
     assert jsonl_example(renamed).references == ((),)
 
 
-def test_bad_rows_of_a_file_are_counted_by_reasons(tmp_path: Path, stages: ArtifactCache) -> None:
+def test_bad_rows_of_a_file_are_counted_by_reasons(tmp_path: Path, cache: ArtifactCache) -> None:
     """Not strict, all that can be used of a file is read, and all else counted by a reason that names no row."""
     corpus, rows = registry.corpora.load("jsonl"), []
     for number in range(3):
         rows += list(bad_rows(own_row(f"a{number}")))[number::7]
     (tmp_path / "test.jsonl").write_bytes(lines_of(own_row("good"), *rows))
-    texts = read_texts(corpus.name, tmp_path, stages, strict=False)
+    texts = read_texts(corpus.name, tmp_path, cache, strict=False)
     assert texts.splits["test"][0] in (outcome(corpus, own_row("good")) or [])
     for example in texts.splits["test"]:
         check(example)
         assert example.source_words()
-    counts = texts.facts["skipped"]["test"]
+    counts = texts.metadata["skipped"]["test"]
     assert sum(counts.values()) > len(rows) / 4
     assert not any("a1" in reason for reason in counts)
 
 
-def test_rows_without_a_reference(kind: Kind, tmp_path: Path, stages: ArtifactCache) -> None:
+def test_rows_without_a_reference(kind: Kind, tmp_path: Path, cache: ArtifactCache) -> None:
     """Training wants a reference; a test keeps the row, if its dataset lets it be without one, with an empty one."""
     corpus, row = kind
     empty = without_references(row("none"))
     (tmp_path / "train.jsonl").write_bytes(lines_of(row("a"), empty))
     with pytest.raises(DataError, match=r"train\.jsonl:2: .*(empty|there is no )"):
-        read_texts(corpus.name, tmp_path, stages)
+        read_texts(corpus.name, tmp_path, cache)
     (tmp_path / "train.jsonl").unlink()
     (tmp_path / "test.jsonl").write_bytes(lines_of(row("a"), empty))
-    texts = read_texts(corpus.name, tmp_path, stages, strict=False)
+    texts = read_texts(corpus.name, tmp_path, cache, strict=False)
     kept = len(texts.splits["test"]) - len(outcome(corpus, row("a")) or [])
     if kept:
-        assert "skipped" not in texts.facts or not texts.facts["skipped"]
+        assert "skipped" not in texts.metadata or not texts.metadata["skipped"]
         assert texts.splits["test"][-1].references == ((),)
     else:
-        assert sum(texts.facts["skipped"]["test"].values()) == 1
+        assert sum(texts.metadata["skipped"]["test"].values()) == 1
 
 
 def without_references(row: Row) -> Row:

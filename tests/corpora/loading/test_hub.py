@@ -46,9 +46,9 @@ def online(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> list[tuple[str, s
     return offer_on_hub(monkeypatch, tmp_path, rows)
 
 
-def failure(stages: ArtifactCache) -> str:
+def failure(cache: ArtifactCache) -> str:
     with pytest.raises(EnvironmentProblem) as caught:
-        load_texts(DatasetSettings(name="arxiv"), stages)
+        load_texts(DatasetSettings(name="arxiv"), cache)
     return str(caught.value)
 
 
@@ -74,42 +74,42 @@ def test_what_counts_as_reached(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_rows_of_the_newest_revision(
-    online: list[tuple[str, str | None]], stages: ArtifactCache
+    online: list[tuple[str, str | None]], cache: ArtifactCache
 ) -> None:
-    """The newest commit is resolved, and named in the facts; rows without ids get them."""
-    texts = load_texts(DatasetSettings(name="arxiv"), stages)
+    """The newest commit is resolved, and named in the metadata; rows without ids get them."""
+    texts = load_texts(DatasetSettings(name="arxiv"), cache)
     assert online == [("ccdv/arxiv-summarization", "section")]
-    assert texts.facts["source"] == "ccdv/arxiv-summarization@0123abc"
+    assert texts.metadata["source"] == "ccdv/arxiv-summarization@0123abc"
     assert texts.splits["test"].ids == ["test-0", "test-1"]
     assert texts.splits["test"][0].documents[0].sections[0].paragraphs == (("a b .",), ("c .",))
-    load_texts(DatasetSettings(name="arxiv"), stages)
+    load_texts(DatasetSettings(name="arxiv"), cache)
     assert len(online) == 1
 
 
 def test_a_copy_needs_no_network(
-    online: list[tuple[str, str | None]], stages: ArtifactCache, monkeypatch: pytest.MonkeyPatch
+    online: list[tuple[str, str | None]], cache: ArtifactCache, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """The early look ends a run without copy and network; what was read once is found again without a network."""
     monkeypatch.setattr(hub, "unreachable", lambda: "no cable")
     with pytest.raises(EnvironmentProblem, match="no cable"):
-        hub.check_copy_or_network(arxiv.CORPUS, stages)
+        hub.check_copy_or_network(arxiv.CORPUS, cache)
     expected = (
         r"'arxiv' \(ccdv/arxiv-summarization\) .*no cable.* dataset.path=, .* dataset=aclsum$"
     )
-    assert re.search(expected, failure(stages))
+    assert re.search(expected, failure(cache))
     monkeypatch.setattr(hub, "unreachable", lambda: None)
-    hub.check_copy_or_network(arxiv.CORPUS, stages)
-    first = load_texts(DatasetSettings(name="arxiv"), stages)
+    hub.check_copy_or_network(arxiv.CORPUS, cache)
+    first = load_texts(DatasetSettings(name="arxiv"), cache)
     monkeypatch.setattr(hub, "unreachable", lambda: "no cable")
-    hub.check_copy_or_network(arxiv.CORPUS, stages)
+    hub.check_copy_or_network(arxiv.CORPUS, cache)
     hub.chosen_revision.cache_clear()  # as in another process
-    assert load_texts(DatasetSettings(name="arxiv"), stages).fingerprint == first.fingerprint
+    assert load_texts(DatasetSettings(name="arxiv"), cache).fingerprint == first.fingerprint
     assert len(online) == 1
 
 
 def test_offline_with_the_librarys_copy(
     own_library_cache: Path,
-    stages: ArtifactCache,
+    cache: ArtifactCache,
     tmp_path: Path,
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
@@ -130,14 +130,14 @@ def test_offline_with_the_librarys_copy(
     for file in folder.glob("json-*.arrow"):
         file.rename(folder / file.name.replace("json-", "arxiv-summarization-"))
     monkeypatch.setattr(datasets.config, "HF_DATASETS_CACHE", own_library_cache)
-    texts = load_texts(DatasetSettings(name="arxiv"), stages)
-    assert texts.facts["source"] == f"ccdv/arxiv-summarization@{REVISION}"
+    texts = load_texts(DatasetSettings(name="arxiv"), cache)
+    assert texts.metadata["source"] == f"ccdv/arxiv-summarization@{REVISION}"
     assert list(texts.splits["test"][0].sentences()) == ["test text ."]
     assert not datasets.config.HF_HUB_OFFLINE
 
 
 def test_a_download_that_breaks(
-    online: list[tuple[str, str | None]], stages: ArtifactCache, monkeypatch: pytest.MonkeyPatch
+    online: list[tuple[str, str | None]], cache: ArtifactCache, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """An error of the library becomes one line with its words."""
 
@@ -145,6 +145,6 @@ def test_a_download_that_breaks(
         raise ConnectionError("lost\nit")
 
     monkeypatch.setattr(datasets, "load_dataset", broken)
-    message = failure(stages)
+    message = failure(cache)
     assert "could not be fetched" in message
     assert "ConnectionError: lost it" in message

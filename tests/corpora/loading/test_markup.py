@@ -49,7 +49,7 @@ def test_formulas_paths_and_code_are_no_marks(text: str) -> None:
 
 
 def test_a_warning_counts_the_examples(
-    tmp_path: Path, stages: ArtifactCache, caplog: pytest.LogCaptureFixture
+    tmp_path: Path, cache: ArtifactCache, caplog: pytest.LogCaptureFixture
 ) -> None:
     """Sources and references of a split give one line with the first id of each kind; 1 of 21 texts is no warning."""
     loading.warn_once.cache_clear()
@@ -58,8 +58,8 @@ def test_a_warning_counts_the_examples(
         {"id": "b", "document": "<p>One.</p>", "summary": "One."},
         {"id": "c", "document": "Three. Four.", "summary": r"Three.\nFour &amp; more."},
     ]
-    texts = read_texts("jsonl", write_rows(tmp_path / "a.jsonl", rows), stages)
-    (line,) = texts.facts["marks"]
+    texts = read_texts("jsonl", write_rows(tmp_path / "a.jsonl", rows), cache)
+    (line,) = texts.metadata["marks"]
     side = "of 3 examples of the test split"
     assert line.startswith(f"tags or entities of HTML in 2 {side} (e.g. 'b'), line breaks")
     assert caplog.messages == [f"warning: jsonl: {line}"]

@@ -47,13 +47,13 @@ def written(folder: Path, splits: dict[str, dict[str, str]]) -> Path:
 
 def test_overlaps_are_counted_and_told(
     tmp_path: Path,
-    stages: ArtifactCache,
+    cache: ArtifactCache,
     capsys: pytest.CaptureFixture[str],
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    """The facts hold the counts of every pair of splits; one line of a process tells them, read before or not."""
+    """The metadata hold the counts of every pair of splits; one line of a process tells them, read before or not."""
     folder = written(tmp_path / "texts", SPLITS)
-    overlaps = read(folder, stages).facts["overlaps"]
+    overlaps = read(folder, cache).metadata["overlaps"]
     assert {pair: [*counts.values()] for pair, counts in overlaps.items()} == EXPECTED
     said = capsys.readouterr().err
     assert said.startswith(
@@ -62,15 +62,15 @@ def test_overlaps_are_counted_and_told(
     assert "3 of 4 in test also in train (2 by text, 2 by id, 0 by reference; 'f')" in said
     assert said.count("\n") == 1
     monkeypatch.setattr(loading, "_build", lambda *arguments: pytest.fail("read again"))
-    read(folder, stages)
+    read(folder, cache)
     # said once in a process: a run's baselines do not say it again
     assert not capsys.readouterr().err
     loading.warn_once.cache_clear()
-    read(folder, stages)
+    read(folder, cache)
     assert capsys.readouterr().err == said
     # it differs in no row, so it shares the stage
     with pytest.raises(DataError, match=r"3 of 4 in test .* take these out of one split"):
-        read(folder, stages, strict=True)
+        read(folder, cache, strict=True)
 
 
 MEETING = {"id": "m", "document": "One.", "query": "Why?", "summary": "It was cheap."}
@@ -86,12 +86,12 @@ MEETING = {"id": "m", "document": "One.", "query": "Why?", "summary": "It was ch
     ],
 )
 def test_an_annotation_in_two_splits_is_an_overlap(
-    changes: dict[str, Any], count: int, tmp_path: Path, stages: ArtifactCache
+    changes: dict[str, Any], count: int, tmp_path: Path, cache: ArtifactCache
 ) -> None:
     """A summary that is in two splits is counted, whatever its text; short ones only with their query."""
     tested = {**MEETING, "id": "n", "document": "Two.", **changes}
     trained = {**MEETING, "summary": changes.get("summary") or MEETING["summary"]}
     for split, row in {"train": trained, "test": tested}.items():
         write_json(tmp_path / f"{split}.jsonl", row)
-    overlaps = read(tmp_path, stages).facts.get("overlaps", {})
+    overlaps = read(tmp_path, cache).metadata.get("overlaps", {})
     assert overlaps.get("test in train", {}).get("same_reference", 0) == count

@@ -62,8 +62,8 @@ def write(path: Path, rows: list[dict[str, Any]]) -> Path:
     return path
 
 
-def read(path: Path, stages: ArtifactCache, **settings: Any) -> Texts:
-    return load_texts(DatasetSettings("mine", path=str(path), **settings), stages)
+def read(path: Path, cache: ArtifactCache, **settings: Any) -> Texts:
+    return load_texts(DatasetSettings("mine", path=str(path), **settings), cache)
 
 
 def rows_of(path: Path) -> list[Any]:
@@ -101,7 +101,7 @@ def test_a_table_keeps_every_value(
     assert rows_of(path) == rows
 
 
-def test_a_folder_of_pairs_has_a_row_per_name(tmp_path: Path, stages: ArtifactCache) -> None:
+def test_a_folder_of_pairs_has_a_row_per_name(tmp_path: Path, cache: ArtifactCache) -> None:
     """Files of texts and references with the same name are an example; a reference without its text is refused."""
     for folder in ("texts", "references", "decoded"):
         (tmp_path / folder).mkdir()
@@ -113,15 +113,17 @@ def test_a_folder_of_pairs_has_a_row_per_name(tmp_path: Path, stages: ArtifactCa
         row["summary"] for row in TEXTS
     ]
     (tmp_path / "references" / "b.docx").write_bytes(b"")
-    assert read(tmp_path, stages).facts["unread"] == ["files ending in .docx: 1 left out (b.docx)"]
+    assert read(tmp_path, cache).metadata["unread"] == [
+        "files ending in .docx: 1 left out (b.docx)"
+    ]
     assert len(read_pairs(tmp_path / "decoded", tmp_path).pairs) == len(TEXTS)
     (tmp_path / "texts" / "b.txt").unlink()
     with pytest.raises(DataError, match=r"b\.txt: a summary without its text"):
-        read(tmp_path, stages)
+        read(tmp_path, cache)
 
 
 def test_a_folder_of_texts_alone_is_a_split(
-    tmp_path: Path, stages: ArtifactCache, caplog: pytest.LogCaptureFixture
+    tmp_path: Path, cache: ArtifactCache, caplog: pytest.LogCaptureFixture
 ) -> None:
     """Plain text and Markdown are read as they are; other files are counted and named, except hidden ones."""
     folder = tmp_path / "texts alone"
@@ -129,13 +131,13 @@ def test_a_folder_of_texts_alone_is_a_split(
     caplog.set_level(logging.INFO)
     for name in ("a.txt", "B.MD", "c.markdown", "d.docx", ".e.txt", "._a.txt", "README"):
         (folder / name).write_text(f"# {name}. Two.")
-    texts = read(folder, stages)
+    texts = read(folder, cache)
     assert texts.splits["test"].ids == ["B", "a", "c"]
     assert texts.splits["test"][0].source_text() == "# B.MD. Two."
     assert "files ending in .docx: 1 left out (d.docx)" in caplog.messages
     (folder / "a.md").write_text("Twice.")
     with pytest.raises(DataError, match=r"a\.txt: a\.md has the same name"):
-        read(folder, stages)
+        read(folder, cache)
 
 
 def test_empty_columns_without_a_name_are_left_out(tmp_path: Path) -> None:
@@ -148,7 +150,7 @@ def test_empty_columns_without_a_name_are_left_out(tmp_path: Path) -> None:
         read_pairs(path)
 
 
-def test_parts_of_a_split_are_read_together(tmp_path: Path, stages: ArtifactCache) -> None:
+def test_parts_of_a_split_are_read_together(tmp_path: Path, cache: ArtifactCache) -> None:
     """One part, or the folder, is the whole split in the order of the parts; without a part nothing is read."""
     whole = tmp_path / "whole.csv"
     whole.write_text(as_csv(TEXTS))
@@ -156,10 +158,10 @@ def test_parts_of_a_split_are_read_together(tmp_path: Path, stages: ArtifactCach
     pd.DataFrame(TEXTS[:1]).to_parquet(first)
     for path in (first, tmp_path):
         with pytest.raises(DataError, match=r"of its 2 parts 1 are in this folder"):
-            read(path, stages)
+            read(path, cache)
     pd.DataFrame(TEXTS[1:]).to_parquet(second)
     for path in (first, second, tmp_path):
-        assert read(path, stages).fingerprint == read(whole, stages).fingerprint
+        assert read(path, cache).fingerprint == read(whole, cache).fingerprint
 
 
 ROWS_AND_NAMES = [
@@ -224,12 +226,12 @@ def test_two_names_for_one_field_are_refused() -> None:
 
 
 def test_what_was_recognized_is_one_line(
-    tmp_path: Path, stages: ArtifactCache, log_lines: list[str]
+    tmp_path: Path, cache: ArtifactCache, log_lines: list[str]
 ) -> None:
     """Reading logs encoding, delimiter and names of a file that is unlike the default; of others nothing."""
     path = tmp_path / "a.csv"
     path.write_text("id;Text;summary\n1;One two.;Two.\n")
-    read(path, stages)
+    read(path, cache)
     assert "a.csv: semicolons between columns; document from 'Text'" in log_lines
     assert describe_file(write(tmp_path / "x.csv", OUTPUTS), OUTPUT_FIELDS) == ""
     notes = describe_file(write(tmp_path / "utf16.csv", OUTPUTS), OUTPUT_FIELDS)
@@ -263,27 +265,27 @@ def test_a_whole_character_of_two_halves_is_text(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("name", ["a\nb", "a\x1bb"])
 def test_an_id_with_a_control_character_is_refused(
-    name: str, tmp_path: Path, stages: ArtifactCache
+    name: str, tmp_path: Path, cache: ArtifactCache
 ) -> None:
     """Tables of scores have a line for each id, which people read."""
     path = tmp_path / "a.jsonl"
     path.write_text(json.dumps({"id": name, "document": "D.", "summary": "S.", "prediction": "P."}))
     with pytest.raises(DataError, match=r"a\.jsonl:1: an id has a control character"):
-        read(path, stages)
+        read(path, cache)
     with pytest.raises(DataError, match=r"a\.jsonl:1: an id has a control character"):
         read_pairs(path)
 
 
 def test_cut_references_are_said_when_texts_are_read(
-    tmp_path: Path, stages: ArtifactCache, capsys: pytest.CaptureFixture[str]
+    tmp_path: Path, cache: ArtifactCache, capsys: pytest.CaptureFixture[str]
 ) -> None:
     """As `score` says it, on every reading: references of one length, none longer, without an end."""
     summary = " ".join(["word"] * 30)
     rows = [{"id": f"{n}", "document": f"Text {n}.", "summary": f"{n} {summary}"} for n in range(4)]
     path = tmp_path / "a.csv"
     path.write_text(as_csv(rows))
-    read(path, stages)
+    read(path, cache)
     warning = "warning: mine: 4 of 4 references of the test split (e.g. '0') are 31 words long, and none is longer"
     assert capsys.readouterr().err.startswith(warning)
     path.write_text(as_csv([{**row, "summary": f"{row['summary']}."} for row in rows]))
-    assert "cut_references" not in read(path, stages).facts
+    assert "cut_references" not in read(path, cache).metadata

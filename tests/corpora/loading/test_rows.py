@@ -54,7 +54,7 @@ def outcome(path: Path, folder: Path, workers: int, **settings: Any) -> tuple[An
     except DataError as error:
         return (str(error), error.path, error.line)
     words = [[split.source_words, split.reference_words] for split in texts.splits.values()]
-    return texts.fingerprint, texts.layout, dict(texts.facts), words, texts.multi_document
+    return texts.fingerprint, texts.layout, dict(texts.metadata), words, texts.multi_document
 
 
 BROKEN = {"_15": "{", "_25": json.dumps({"id": "x9", "summary": "S."}), "_28": json.dumps(row(3))}

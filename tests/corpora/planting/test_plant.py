@@ -189,19 +189,19 @@ def test_a_text_with_all_names_is_refused() -> None:
         plant_facts(natural_text([[f"{name} was there." for name in names]]), 1)
 
 
-def test_own_texts_need_no_summaries(tmp_path: Path, stages: ArtifactCache) -> None:
+def test_own_texts_need_no_summaries(tmp_path: Path, cache: ArtifactCache) -> None:
     """Rows without a summary are read with planted facts; the record counts them."""
     rows: list[dict[str, Any]] = [
         {"id": "a", "document": " ".join(rain(30)), "query": "Why?"},
         {"id": "b", "document": " ".join(rain(30)), "summary": None},
     ]
     path = write_rows(tmp_path / "x.jsonl", rows)
-    texts = read_texts("jsonl", path, stages, plant=4)
+    texts = read_texts("jsonl", path, cache, plant=4)
     first, second = texts.splits["test"]
     assert (len(first.planted), len(second.planted), first.query) == (4, 4, "Why?")
-    assert list(texts.facts["left_out"]["test"].values()) == [2]
-    assert texts.facts["planted"] == {"facts": 4, "at": None, "version": 1}
-    assert "'summary' and 'references' are missing" in reading_problem("jsonl", path, stages)
+    assert list(texts.metadata["left_out"]["test"].values()) == [2]
+    assert texts.metadata["planted"] == {"facts": 4, "at": None, "version": 1}
+    assert "'summary' and 'references' are missing" in reading_problem("jsonl", path, cache)
 
 
 def test_planted_texts_are_scored_by_what_survives() -> None:

@@ -39,9 +39,9 @@ def write_corpus(
     return folder
 
 
-def fill(path: Path, stages: ArtifactCache, **settings: Any) -> Texts:
+def fill(path: Path, cache: ArtifactCache, **settings: Any) -> Texts:
     return load_texts(
-        DatasetSettings("probe", str(path), **{"filler": "jsonl", "limit": 24, **settings}), stages
+        DatasetSettings("probe", str(path), **{"filler": "jsonl", "limit": 24, **settings}), cache
     )
 
 
@@ -87,22 +87,22 @@ def test_which_sentences_are_left_out() -> None:
 
 
 def test_what_is_left_out_is_counted(
-    tmp_path: Path, stages: ArtifactCache, log_lines: list[str]
+    tmp_path: Path, cache: ArtifactCache, log_lines: list[str]
 ) -> None:
     """The record has the counts by split, the filler and its licence; one line has the sums."""
     folder = write_corpus(tmp_path / "texts")
     with (folder / "test.jsonl").open("a") as file:
         text = "The market is open on Sundays. It goes to show that it works. Short."
         file.write(json.dumps({"id": "more", "document": text, "summary": "A summary."}) + "\n")
-    texts = fill(folder, stages, document_length=64)
+    texts = fill(folder, cache, document_length=64)
     own = "sentence with a site, a firm, 'bid' or 'goes to'"
     short = "sentence without 5 to 40 tokens and an end mark"
-    assert texts.facts["left_out"] == {"test": {own: 2, short: 1}}
+    assert texts.metadata["left_out"] == {"test": {own: 2, short: 1}}
     assert [line for line in log_lines if "filler" in line] == [
         f"dataset.filler=jsonl: left out 2 × {own}, 1 × {short}"
     ]
-    assert texts.facts["options"] == {"filler": "jsonl"}
-    assert texts.facts["licence"] == registry.corpora.load("jsonl").licence
+    assert texts.metadata["options"] == {"filler": "jsonl"}
+    assert texts.metadata["licence"] == registry.corpora.load("jsonl").licence
 
 
 @pytest.mark.parametrize(
@@ -113,18 +113,18 @@ def test_what_is_left_out_is_counted(
     ],
 )
 def test_fillers_that_do_not_fit(
-    settings: dict[str, Any], expected: str, tmp_path: Path, stages: ArtifactCache
+    settings: dict[str, Any], expected: str, tmp_path: Path, cache: ArtifactCache
 ) -> None:
     """One line says what is wrong, and what to do."""
     with pytest.raises(SuiteError, match=f"^.*{expected}.*$"):
-        fill(write_corpus(tmp_path), stages, **settings)
+        fill(write_corpus(tmp_path), cache, **settings)
 
 
-def test_a_filler_needs_all_splits(tmp_path: Path, stages: ArtifactCache) -> None:
+def test_a_filler_needs_all_splits(tmp_path: Path, cache: ArtifactCache) -> None:
     """A missing split is an error that names it; one file can be divided."""
     folder = write_corpus(tmp_path, documents=40, splits=["test"])
     problem = "jsonl has no train split, only test: .*dataset.split_by_hash=true"
     with pytest.raises(DataError, match=problem):
-        fill(folder, stages)
-    texts = fill(folder / "test.jsonl", stages, document_length=64, split_by_hash=True)
+        fill(folder, cache)
+    texts = fill(folder / "test.jsonl", cache, document_length=64, split_by_hash=True)
     assert len(texts.splits) == 3

@@ -150,22 +150,22 @@ def test_positions_and_distances_of_facts(name: str) -> None:
             assert fact.distance == max(abs(number - decided_in) for _, number in places)
 
 
-def test_options_through_the_loader(stages: ArtifactCache) -> None:
+def test_options_through_the_loader(cache: ArtifactCache) -> None:
     """The settings make what the controls do; the record has those that differ, and the usual values change nothing."""
     same = DatasetSettings(name="probe", limit=4, sources=1, agenda="fixed")
     assert probe.probe_inputs(same) == probe.probe_inputs(DatasetSettings(name="probe"))
-    usual = load_texts(same, stages)
+    usual = load_texts(same, cache)
     options: dict[str, Any] = {"sources": 3, "agenda": "asked"}
-    texts = load_texts(DatasetSettings(name="probe", limit=4, **options), stages)
-    assert texts.facts["options"] == options
-    assert "options" not in usual.facts
+    texts = load_texts(DatasetSettings(name="probe", limit=4, **options), cache)
+    assert texts.metadata["options"] == options
+    assert "options" not in usual.metadata
     assert list(texts.splits["test"]) == list(reports([1024], 3, 4, Controls(**options)))
     assert (texts.multi_document, usual.multi_document) == (True, False)
 
 
-def test_the_texts_of_stored_runs_stay_the_same(stages: ArtifactCache) -> None:
+def test_the_texts_of_stored_runs_stay_the_same(cache: ArtifactCache) -> None:
     """The fingerprints are those of published runs; the digests were computed with their version of the generator."""
-    texts = load_texts(DatasetSettings(name="probe", document_length=128), stages)
+    texts = load_texts(DatasetSettings(name="probe", document_length=128), cache)
     assert texts.fingerprint == STORED
     assert set(probe.probe_inputs(DatasetSettings("probe"))) == {"generator", "generated"}
     prose = tuple(f"In {number} we saw the small cells." for number in range(300))

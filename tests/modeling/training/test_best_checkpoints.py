@@ -26,9 +26,9 @@ TRAIN, VALIDATION = ToySplit.of("train", 40), ToySplit.of("validation", 9, start
 MODEL = "model.safetensors"
 
 
-def test_each_kept_checkpoint_has_the_loss_that_the_report_says(stages: ArtifactCache) -> None:
+def test_each_kept_checkpoint_has_the_loss_that_the_report_says(cache: ArtifactCache) -> None:
     """The three best of seven validations, the first of them the checkpoint that is used anyway."""
-    system, report = fit(stages, restless(keep_best=3))
+    system, report = fit(cache, restless(keep_best=3))
     assert report.kept[0] == (report.best_step, report.validation_loss)
     assert {step for step, _ in report.kept} != {10, 12, 14}  # not merely the last ones
     assert sorted(path.name for path in (system.checkpoint / "kept").iterdir()) == ["2", "3"]
@@ -41,7 +41,7 @@ def test_each_kept_checkpoint_has_the_loss_that_the_report_says(stages: Artifact
     assert report == read_json(system.checkpoint / "fit.json", FitReport)
 
 
-def test_the_disk_is_bounded(stages: ArtifactCache) -> None:
+def test_the_disk_is_bounded(cache: ArtifactCache) -> None:
     """Before a checkpoint is written there are k + 1 weights at most and one checkpoint; at the end, no such folder."""
     counts: list[int] = []
     usual = torch.save
@@ -54,7 +54,7 @@ def test_the_disk_is_bounded(stages: ArtifactCache) -> None:
 
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(torch, "save", count)
-        system, _ = fit(stages, restless(keep_best=2, max_steps=20))
+        system, _ = fit(cache, restless(keep_best=2, max_steps=20))
     assert len(counts) == 10
     assert max(counts) == 3
     assert not (system.checkpoint / "trainer").exists()
@@ -76,7 +76,7 @@ def test_average_weights_is_the_mean_of_the_kept_weights(tmp_path: Path) -> None
     assert any(not torch.equal(weight, three[0][name]) for name, weight in mean.items())
 
 
-def test_what_cannot_be_meant_is_refused(stages: ArtifactCache) -> None:
+def test_what_cannot_be_meant_is_refused(cache: ArtifactCache) -> None:
     """Both at once, or no validation split to choose by: one line each, before anything is done."""
     with pytest.raises(
         UsageError, match=r"^train\.keep_best=5 and train\.average_weights=3: one averages scores"
@@ -87,8 +87,8 @@ def test_what_cannot_be_meant_is_refused(stages: ArtifactCache) -> None:
         with pytest.raises(
             DataError, match=rf"^train\.{setting}=2 chooses checkpoints by .*; add one, or choose"
         ):
-            system.fit(FitContext(TRAIN, None, tiny_recipe(**{setting: 2}), stages))
-    assert not stages.root.exists()
+            system.fit(FitContext(TRAIN, None, tiny_recipe(**{setting: 2}), cache))
+    assert not cache.root.exists()
 
 
 def test_a_mean_of_scores_by_hand() -> None:

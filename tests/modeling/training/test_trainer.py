@@ -44,12 +44,10 @@ def test_a_single_step_trains(schedule: str) -> None:
         assert learning_rate(recipe, 64)(1) > 0
 
 
-def test_counts_by_hand(stages: ArtifactCache) -> None:
+def test_counts_by_hand(cache: ArtifactCache) -> None:
     """Six steps of two passes of four: 48 examples; tokens are the rows' own, padding not counted."""
     train = ToySplit.of("train", 8)
-    system, report = fit(
-        stages, tiny_recipe(max_steps=6, batch_size=4, accumulation=2), train=train
-    )
+    system, report = fit(cache, tiny_recipe(max_steps=6, batch_size=4, accumulation=2), train=train)
     assert (report.steps, report.examples, report.ended_by) == (6, 48, "max_steps")
     rows = [system.reader.row(example) for example in train]
     assert report.source_tokens == 6 * sum(row["length"] for row in rows)
@@ -76,10 +74,10 @@ def test_accumulation_weighs_every_token_the_same(tmp_path: Path) -> None:
         torch.testing.assert_close(parts[name], value, rtol=1e-4, atol=1e-5)
 
 
-def test_the_validation_loss_is_the_mean_over_all_target_tokens(stages: ArtifactCache) -> None:
+def test_the_validation_loss_is_the_mean_over_all_target_tokens(cache: ArtifactCache) -> None:
     """Equals the summed loss of examples taken one by one, divided by their tokens; no smoothing, no dropout."""
     system, report = fit(
-        stages, tiny_recipe(max_steps=2, eval_steps=2, label_smoothing=0.1, batch_size=4)
+        cache, tiny_recipe(max_steps=2, eval_steps=2, label_smoothing=0.1, batch_size=4)
     )
     assert report.validation_loss == pytest.approx(mean_validation_loss(system), rel=1e-5)
 
@@ -97,19 +95,19 @@ def test_token_and_minute_budgets_end_training(tmp_path: Path) -> None:
     assert minutes.steps < 5_000
 
 
-def test_patience_ends_training(stages: ArtifactCache) -> None:
+def test_patience_ends_training(cache: ArtifactCache) -> None:
     """Validations that do not get better end it."""
     recipe = tiny_recipe(
         max_steps=80, eval_steps=2, learning_rate=0.3, schedule="constant", patience=2
     )
-    _, report = fit(stages, recipe)
+    _, report = fit(cache, recipe)
     assert report.ended_by == "patience"
     assert report.steps < 80
 
 
-def test_targets_that_are_cut_are_counted(stages: ArtifactCache) -> None:
+def test_targets_that_are_cut_are_counted(cache: ArtifactCache) -> None:
     """With room for three tokens and the end, every longer target is cut, and the ledger balances."""
-    _, report = fit(stages, tiny_recipe(max_steps=1), decode_length=4)
+    _, report = fit(cache, tiny_recipe(max_steps=1), decode_length=4)
     assert report.targets is not None
     assert report.targets_cut == len(TRAIN)
     assert report.targets.tokens_seen == 3 * len(TRAIN)
@@ -138,22 +136,22 @@ def test_gradient_checkpointing_changes_nothing(
         torch.testing.assert_close(saved[name], value, rtol=1e-5, atol=1e-6)
 
 
-def test_bfloat16_when_asked(stages: ArtifactCache) -> None:
+def test_bfloat16_when_asked(cache: ArtifactCache) -> None:
     """train.bf16=true computes in bfloat16, on a CPU too; losses have its precision, and the report says so."""
     (_, half), (_, single) = (
-        fit(stages, tiny_recipe(max_steps=2, bf16=bf16), dropout=0.0) for bf16 in (True, False)
+        fit(cache, tiny_recipe(max_steps=2, bf16=bf16), dropout=0.0) for bf16 in (True, False)
     )
     assert (half.precision, single.precision) == ("bfloat16", "float32")
     assert half.last_loss != single.last_loss
     assert half.last_loss == pytest.approx(single.last_loss, rel=2**-8)
 
 
-def test_on_a_cpu_no_gpu_is_touched(stages: ArtifactCache, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_on_a_cpu_no_gpu_is_touched(cache: ArtifactCache, monkeypatch: pytest.MonkeyPatch) -> None:
     """With device=cpu a machine's GPU is not opened: for checkpoints, random states, peak memory, the environment."""
     monkeypatch.setattr(torch.cuda, "is_available", lambda: True)
     monkeypatch.setattr(torch.cuda, "_lazy_init", lambda: pytest.fail("a CUDA context"))
     reset_peak_memory()
-    fit(stages, tiny_recipe(max_steps=2, device="cpu"))
+    fit(cache, tiny_recipe(max_steps=2, device="cpu"))
     assert peak_memory_gb() > 0
     facts = environment(["cpu", "cpu"])
     assert (facts.gpu, facts.piece_tokens) == (None, PIECE_TOKENS)

@@ -94,11 +94,11 @@ def test_more_can_be_read_when_it_is_summarized() -> None:
 
 def test_reading_more_is_not_trained_again(tmp_path: Path) -> None:
     """Points that differ in what is read of tested examples alone have one checkpoint, and each its own setting."""
-    stages = ArtifactCache(tmp_path)
+    cache = ArtifactCache(tmp_path)
     train, recipe, reports = ToySplit.of("train", 24), tiny_recipe(max_steps=3), []
     for number in (None, 3):
         system = build_tiny("hierarchical_transformer", rank="none", test_num_paragraphs=number)
-        reports.append(system.fit(FitContext(train, None, recipe, stages)))
+        reports.append(system.fit(FitContext(train, None, recipe, cache)))
         assert system.reader.limits(training=False).num_paragraphs == (
             number or system.config.num_paragraphs
         )

@@ -50,10 +50,10 @@ def checkpoint(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return write_bart(tmp_path_factory.mktemp("bart"))
 
 
-def fitted(init: Path | str, stages: ArtifactCache, steps: int = 2, **changes: Any) -> PageSum:
+def fitted(init: Path | str, cache: ArtifactCache, steps: int = 2, **changes: Any) -> PageSum:
     """Return a PageSum after a few steps from a checkpoint."""
     system = PageSum(PageSumConfig(**{**TINY, "init": str(init), **changes}))
-    system.fit(FitContext(TRAIN, None, tiny_recipe(max_steps=steps, learning_rate=1e-4), stages))
+    system.fit(FitContext(TRAIN, None, tiny_recipe(max_steps=steps, learning_rate=1e-4), cache))
     return system
 
 
@@ -156,9 +156,9 @@ def test_checkpoints_as_the_hub_has_them(kind: Any, tmp_path: Path) -> None:
         assert torch.equal(model.get_parameter(name), weight.float()), name
 
 
-def test_training_from_a_checkpoint(checkpoint: Path, stages: ArtifactCache) -> None:
+def test_training_from_a_checkpoint(checkpoint: Path, cache: ArtifactCache) -> None:
     """Fitted from a folder it has its tokenizer, sizes and weights, and learns on."""
-    start, system = fitted(checkpoint, stages, steps=0), fitted(checkpoint, stages, steps=4)
+    start, system = fitted(checkpoint, cache, steps=0), fitted(checkpoint, cache, steps=4)
     assert start.tokenizer.get_vocab() == system.tokenizer.get_vocab()
     bart = BartForConditionalGeneration.from_pretrained(checkpoint)
     for name, weight in bart.named_parameters():
@@ -225,33 +225,33 @@ def test_checkpoints_that_cannot_be_meant(
     settings: dict[str, Any],
     message: str,
     tmp_path: Path,
-    stages: ArtifactCache,
+    cache: ArtifactCache,
 ) -> None:
     """Another architecture, other sizes, too few positions or damaged files end in one line that says which."""
     folder = write(tmp_path / "start")
     with pytest.raises(SuiteError, match=message) as caught:
-        fitted(folder, stages, **settings)
+        fitted(folder, cache, **settings)
     assert "\n" not in str(caught.value)
 
 
 @pytest.mark.parametrize("start", [None, "</s>"])
 def test_a_tokenizer_without_a_start_token(
-    start: str | None, tmp_path: Path, stages: ArtifactCache
+    start: str | None, tmp_path: Path, cache: ArtifactCache
 ) -> None:
     """No page can begin without one: the checkpoint's tokenizer is refused, or any other, that has none of its own."""
     folder = without_start(tmp_path / "start", start)
     for settings in ({"init": folder}, {"init": "random", "tokenizer": str(folder)}):
         with pytest.raises(UsageError, match="has no start token"):
-            fitted(stages=stages, **settings)
+            fitted(cache=cache, **settings)
 
 
-def test_texts_with_the_names_of_special_tokens(tmp_path: Path, stages: ArtifactCache) -> None:
+def test_texts_with_the_names_of_special_tokens(tmp_path: Path, cache: ArtifactCache) -> None:
     """They are read as text, `<mask>`, too, for which facebook/bart-large-cnn has a token, but no embedding."""
     folder = write_bart(tmp_path / "start")
     tokenizer = train_tokenizer(TRAIN, 320)
     tokenizer.add_special_tokens({"mask_token": "<mask>"})
     tokenizer.save_pretrained(folder)
-    system = fitted(folder, stages, steps=0)
+    system = fitted(folder, cache, steps=0)
     named = "BERT fills in <mask> until </s>."
     (encoded,) = system.reader.encode([named])
     assert system.tokenizer.decode(encoded.ids, skip_special_tokens=True).strip() == named

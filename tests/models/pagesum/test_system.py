@@ -27,9 +27,9 @@ LETTERS = SimpleNamespace(bos_token_id=ord("<"), eos_token_id=ord(">"))
 
 
 def fitted(
-    stages: ArtifactCache, split: ToySplit | None = None, steps: int = 2, **changes: Any
+    cache: ArtifactCache, split: ToySplit | None = None, steps: int = 2, **changes: Any
 ) -> Any:
-    return fit_tiny("pagesum", stages.root, split, steps, **changes)
+    return fit_tiny("pagesum", cache.root, split, steps, **changes)
 
 
 def pages_of(one: Example, **settings: Any) -> tuple[list[str], Any]:
@@ -79,10 +79,10 @@ def test_pages_by_hand(one: Example, settings: dict[str, Any], expected: list[st
     assert pages_of(one, **settings)[0] == expected
 
 
-def test_an_extract_is_made_of_the_most_confident_pages(stages: ArtifactCache) -> None:
+def test_an_extract_is_made_of_the_most_confident_pages(cache: ArtifactCache) -> None:
     """Scores are the confidences of the summary that is written first, in the mean over its tokens."""
     two = replace(TEXTS[3], documents=TEXTS[2].documents + TEXTS[3].documents)
-    system = fitted(stages)
+    system = fitted(cache)
     (scored,) = system.score_source([two], BEAMS)
     (written,) = system.summarize([two], BEAMS)
     spans = system.reader.units(two).spans
@@ -114,10 +114,10 @@ def weighed(system: PageSum, one: Example, fed: torch.Tensor) -> torch.Tensor:
 
 @pytest.mark.parametrize("beams", [1, 3])
 def test_evidence_is_what_each_token_was_predicted_by(
-    beams: int, stages: ArtifactCache, monkeypatch: pytest.MonkeyPatch
+    beams: int, cache: ArtifactCache, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """A step's confidences are those of the state that predicted its token, and sum to one over the pages."""
-    system, one, seen = fitted(stages, steps=8), TEXTS[3], []
+    system, one, seen = fitted(cache, steps=8), TEXTS[3], []
     whole = system.model.generate
 
     def generate(**given: Any) -> Any:
@@ -141,9 +141,9 @@ def test_evidence_is_what_each_token_was_predicted_by(
 
 
 @pytest.mark.parametrize("fidelity", ["default", "official"])
-def test_evidence_of_the_reference(fidelity: str, stages: ArtifactCache) -> None:
+def test_evidence_of_the_reference(fidelity: str, cache: ArtifactCache) -> None:
     """On request it says, for the reference's tokens fed as in training, what would predict each of them."""
-    system, one = fitted(stages, steps=8, fidelity=fidelity), TEXTS[1]
+    system, one = fitted(cache, steps=8, fidelity=fidelity), TEXTS[1]
     (summary,) = system.summarize([one], replace(BEAMS, reference_evidence=True))
     assert summary.evidence is not None
     found = summary.evidence.arrays["reference_confidence"]
@@ -192,9 +192,9 @@ def split_of(*examples: Example, multi_document: bool = False) -> ToySplit:
     ],
 )
 def test_texts_without_what_a_locality_asks_for(
-    locality: str, split: ToySplit, message: str, stages: ArtifactCache
+    locality: str, split: ToySplit, message: str, cache: ArtifactCache
 ) -> None:
     """Discourse pages of texts without sections, or document pages of single documents, are refused before any work."""
     with pytest.raises(UsageError, match=message):
-        fitted(stages, split, locality=locality)
-    assert not list(stages.root.glob("*/*"))
+        fitted(cache, split, locality=locality)
+    assert not list(cache.root.glob("*/*"))

@@ -68,10 +68,10 @@ def opened(folder: Path, **settings: Any) -> PromptSystem:
 
 
 def fitted(
-    folder: Path, stages: ArtifactCache, recipe: TrainConfig | None = None, **settings: Any
+    folder: Path, cache: ArtifactCache, recipe: TrainConfig | None = None, **settings: Any
 ) -> tuple[PromptSystem, FitReport]:
     system = opened(folder, **settings)
-    context = FitContext(TRAIN, VALIDATION, recipe or tiny_recipe(learning_rate=0.05), stages)
+    context = FitContext(TRAIN, VALIDATION, recipe or tiny_recipe(learning_rate=0.05), cache)
     return system, system.fit(context)
 
 
@@ -180,13 +180,13 @@ def test_a_row_by_hand(folder: Path) -> None:
     "settings", [{}, {"lora_rank": 0}, {"lora_rank": 4}, {"tune_all": True}, {**PAGES}]
 )
 def test_nothing_trained_changes_nothing(
-    settings: dict[str, Any], folder: Path, stages: ArtifactCache
+    settings: dict[str, Any], folder: Path, cache: ArtifactCache
 ) -> None:
     """Without steps, and with a rank of 0, the model writes what it writes as it is."""
     reading = {name: value for name, value in settings.items() if name in PAGES}
-    plain, _ = fitted(folder, stages, tiny_recipe(max_steps=0), **reading)
+    plain, _ = fitted(folder, cache, tiny_recipe(max_steps=0), **reading)
     steps = 3 if settings.get("lora_rank") == 0 else 0
-    system, report = fitted(folder, stages, tiny_recipe(max_steps=steps), **settings)
+    system, report = fitted(folder, cache, tiny_recipe(max_steps=steps), **settings)
     assert texts_of(system) == texts_of(plain)
     assert report.steps == 0
 
@@ -200,7 +200,7 @@ SYSTEMS: dict[str, dict[str, Any]] = {
 
 @pytest.mark.parametrize("name", SYSTEMS)
 def test_what_was_trained_is_saved_and_loaded(
-    name: str, folder: Path, stages: ArtifactCache, tmp_path: Path
+    name: str, folder: Path, cache: ArtifactCache, tmp_path: Path
 ) -> None:
     """The loss falls, the words change, and a system loaded from its folder has the same weights, words and facts.
 
@@ -208,23 +208,23 @@ def test_what_was_trained_is_saved_and_loaded(
     """
     folder = shutil.copytree(folder, tmp_path / "half")
     AutoModelForCausalLM.from_pretrained(folder).bfloat16().save_pretrained(folder)
-    system, report = fitted(folder, stages, **SYSTEMS[name])
+    system, report = fitted(folder, cache, **SYSTEMS[name])
     assert report.validation_losses[-1][1] < report.validation_losses[0][1]
     reading = {key: value for key, value in SYSTEMS[name].items() if key in PAGES}
-    plain, _ = fitted(folder, stages, tiny_recipe(max_steps=0), **reading)
+    plain, _ = fitted(folder, cache, tiny_recipe(max_steps=0), **reading)
     texts = texts_of(system)
     assert texts != texts_of(plain)
     (tmp_path / "pushed").mkdir()
     PromptSystem.load(system.checkpoint).save(tmp_path / "pushed")
     loaded = PromptSystem.load(tmp_path / "pushed")
-    assert loaded.facts() == system.facts()
+    assert loaded.metadata() == system.metadata()
     if name == "all weights":
         shutil.rmtree(folder)
     assert texts_of(loaded) == texts
     assert loaded.config.identity()["checkpoint"]
     saved = [path for path in system.checkpoint.glob("*.*") if path.name != "inputs.json"]
     for path in (*saved, *(tmp_path / "pushed").iterdir()):
-        assert str(stages.root).encode() not in path.read_bytes()
+        assert str(cache.root).encode() not in path.read_bytes()
         assert str(folder).encode() not in path.read_bytes() or path.name == "system.json"
     engine: Any = loaded.builder.engine
     assert engine.network.dtype == torch.bfloat16
@@ -237,13 +237,13 @@ def test_what_was_trained_is_saved_and_loaded(
 
 @pytest.mark.parametrize("targets", [None, ["lm_head", "embed_tokens"]])
 def test_an_adapter_is_one_of_peft(
-    targets: list[str] | None, folder: Path, stages: ArtifactCache, tmp_path: Path
+    targets: list[str] | None, folder: Path, cache: ArtifactCache, tmp_path: Path
 ) -> None:
     """Peft loads what was saved, and `model.adapter` writes with it as the trained system does.
 
     So it is of layers that share their weights.
     """
-    system, _ = fitted(folder, stages, lora_rank=4, lora_targets=targets)
+    system, _ = fitted(folder, cache, lora_rank=4, lora_targets=targets)
     base = AutoModelForCausalLM.from_pretrained(folder)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # of peft's code, and of shared weights
@@ -258,15 +258,15 @@ def test_an_adapter_is_one_of_peft(
     other, plain = opened(folder, adapter=str(copied)), opened(folder)
     assert texts_of(other) == texts_of(system)
     assert other.config.identity() != plain.config.identity()
-    assert other.facts()["checkpoint"] == "llama + lora"
+    assert other.metadata()["checkpoint"] == "llama + lora"
 
 
 def test_an_adapter_for_other_weights_is_refused(
-    folder: Path, stages: ArtifactCache, tmp_path: Path
+    folder: Path, cache: ArtifactCache, tmp_path: Path
 ) -> None:
     """A checkpoint whose files differ from those that were trained is one line."""
     path = shutil.copytree(folder, tmp_path / "base")
-    system, _ = fitted(path, stages, lora_rank=4)
+    system, _ = fitted(path, cache, lora_rank=4)
     shutil.copytree(write_causal(tmp_path / "other", "llama"), path, dirs_exist_ok=True)
     problem = "was trained from other weights than those of"
     with pytest.raises(UsageError, match=f"^{system.checkpoint} {problem}"):
@@ -338,30 +338,30 @@ def test_what_cannot_be_trained_is_refused(problem: str) -> None:
         build_settings(PromptConfig, settings, "model.")
 
 
-def test_what_is_missing_is_said(folder: Path, stages: ArtifactCache) -> None:
+def test_what_is_missing_is_said(folder: Path, cache: ArtifactCache) -> None:
     """No training split, and layers that cannot be trained, are each one line."""
     with pytest.raises(MissingSplit, match=r"lora_rank or model\.tune_all needs a train split"):
-        opened(folder, lora_rank=2).fit(FitContext(None, None, tiny_recipe(), stages))
+        opened(folder, lora_rank=2).fit(FitContext(None, None, tiny_recipe(), cache))
     with pytest.raises(UsageError, match=r"lora_targets=\['nowhere'\] does not fit.*'llama'"):
-        fitted(folder, stages, lora_rank=2, lora_targets=["nowhere"])
+        fitted(folder, cache, lora_rank=2, lora_targets=["nowhere"])
 
 
-def test_a_template_that_begins_thinking_is_refused(tmp_path: Path, stages: ArtifactCache) -> None:
+def test_a_template_that_begins_thinking_is_refused(tmp_path: Path, cache: ArtifactCache) -> None:
     """References have no thinking, so that answers would have nothing else."""
     template = CHAT_TEMPLATE.replace("<s>assistant", "<s>assistant<think>")
     path = write_causal(tmp_path / "thinking", "llama", template)
     with pytest.raises(UsageError, match="begins with thinking"):
-        fitted(path, stages, lora_rank=2)
+        fitted(path, cache, lora_rank=2)
 
 
 def test_what_decides_the_prompts_decides_the_training(
-    folder: Path, stages: ArtifactCache, monkeypatch: pytest.MonkeyPatch
+    folder: Path, cache: ArtifactCache, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """With queries in another split, or another ranker of the same settings, prompts and training are others."""
     for queried, ranker in ((False, "a"), (True, "a"), (True, "b")):
         monkeypatch.setattr(Selector, "fitted_identity", lambda _, name=ranker: [name])
         train = replace(TRAIN, queried=queried)
-        context = FitContext(train, None, tiny_recipe(max_steps=1), stages)
+        context = FitContext(train, None, tiny_recipe(max_steps=1), cache)
         opened(folder, lora_rank=2).fit(context)
     for stage in ("units", "checkpoint"):
-        assert len([path for path in (stages.root / stage).iterdir() if path.is_dir()]) == 3
+        assert len([path for path in (cache.root / stage).iterdir() if path.is_dir()]) == 3

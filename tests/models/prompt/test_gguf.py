@@ -62,8 +62,8 @@ def test_a_file_answers_as_the_same_weights_in_safetensors(
     greedy = Decoding(device="cpu")
     assert list(ours.answer(REQUESTS, greedy)) == list(expected.answer(REQUESTS, greedy))
     assert ours.tokenizer.chat_template == expected.tokenizer.chat_template
-    described = expected.facts() | {"checkpoint": path.name, "weights": f"GGUF {format}"}
-    assert ours.facts() == described
+    described = expected.metadata() | {"checkpoint": path.name, "weights": f"GGUF {format}"}
+    assert ours.metadata() == described
     assert (ours.context, ours.ends) == (expected.context, expected.ends)
 
 
@@ -199,7 +199,7 @@ def test_of_several_files_one_is_to_be_named(file: Path, run: Typed) -> None:
     assert code == 2
     assert "has 2 GGUF files: give the path of one, such as" in error
     shutil.copytree(causal_folder(), file.parent, dirs_exist_ok=True)
-    assert engine(file.parent).facts()["weights"] == "safetensors"
+    assert engine(file.parent).metadata()["weights"] == "safetensors"
 
 
 OTHERS = (

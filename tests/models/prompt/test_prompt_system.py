@@ -140,8 +140,8 @@ def test_the_prompt_fits_the_example(name: str, tmp_path: Path) -> None:
     (summary,) = summarize(system, example)
     text = system.builder.passage(example).text
     assert kept_text(summary.text, name, example.query) == text
-    assert system.facts()["prompt"] == name
-    assert system.facts()["prompt_hash"] == read_prompt(name).only_for("user").hash
+    assert system.metadata()["prompt"] == name
+    assert system.metadata()["prompt_hash"] == read_prompt(name).only_for("user").hash
     shot = system.builder.engine.asked[0].messages[0]["content"]  # type: ignore[attr-defined]
     assert (
         shot == system.builder.messages(other, system.builder.passage(other).text, 2)[-1]["content"]

@@ -47,7 +47,7 @@ def test_the_model_answers(path: Path) -> None:
     """Its facts are those of the model's card, its answers end by its own token, and it knows France."""
     engine = opened(path)
     expected = {"checkpoint": FILE, "weights": "GGUF Q4_1", "parameters": 134_515_008}
-    assert engine.facts() | expected == engine.facts()
+    assert engine.metadata() | expected == engine.metadata()
     assert engine.context == 8192
     assert engine.ends == engine.tokenizer.convert_tokens_to_ids(["<|im_end|>"])
     request = Request(REQUESTS_OF_TEXTS[0].messages, 0, 32)

@@ -34,8 +34,8 @@ def scorer(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFact
 def selecting(scorer: Any, **settings: Any) -> PromptSystem:
     """Return a prompted system that selects by the system of a run."""
     system = prompted(EchoEngine(reply=lambda text: WORDS[0]), selector="a1b2", **settings)
-    stages = ArtifactCache(Path("unused"))
-    system.fit(FitContext(None, None, tiny_recipe(), stages, open_run=lambda name: scorer))
+    cache = ArtifactCache(Path("unused"))
+    system.fit(FitContext(None, None, tiny_recipe(), cache, open_run=lambda name: scorer))
     return system
 
 

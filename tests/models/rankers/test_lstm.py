@@ -178,16 +178,16 @@ def test_it_learns_what_a_title_cannot_tell(tmp_path: Path) -> None:
 
 def test_the_finished_stage_is_found(tmp_path: Path) -> None:
     """The same texts and settings train once, on any device; another width, seed or unit is another ranker."""
-    train, stages = split_of("train", 12), ArtifactCache(tmp_path)
-    first = LstmRanker.fitted(train, None, QUICK, stages)
+    train, cache = split_of("train", 12), ArtifactCache(tmp_path)
+    first = LstmRanker.fitted(train, None, QUICK, cache)
     assert (
-        LstmRanker.fitted(train, None, replace(QUICK, device="auto"), stages).identity
+        LstmRanker.fitted(train, None, replace(QUICK, device="auto"), cache).identity
         == first.identity
     )
     assert len(list(tmp_path.glob("ranker/*/inputs.json"))) == 1
-    assert not (stages.folders["ranker"] / "trainer").exists()
+    assert not (cache.folders["ranker"] / "trainer").exists()
     changes = ({"dimension": 8}, {"seed": 2}, {"unit": "section"})
-    others = [LstmRanker.fitted(train, None, replace(QUICK, **one), stages) for one in changes]
+    others = [LstmRanker.fitted(train, None, replace(QUICK, **one), cache) for one in changes]
     assert len({one.identity for one in (first, *others)}) == 4
 
 
@@ -205,13 +205,13 @@ def test_it_survives_saving(tmp_path: Path) -> None:
         LstmRanker.load(tmp_path / "kept")
 
 
-def test_without_texts_to_learn_from_it_says_so(stages: ArtifactCache) -> None:
+def test_without_texts_to_learn_from_it_says_so(cache: ArtifactCache) -> None:
     """No training split, an empty one, or none with paragraphs and references is bad data, in one line."""
     for nothing in (None, ToySplit("train", [])):
         with pytest.raises(
             DataError, match="learns from a training split, and the dataset has none"
         ):
-            LstmRanker.fitted(nothing, None, QUICK, stages)
+            LstmRanker.fitted(nothing, None, QUICK, cache)
     blank = ToySplit("train", [replace(told_apart(number), references=()) for number in range(3)])
     with pytest.raises(DataError, match="no paragraph"):
-        LstmRanker.fitted(blank, None, QUICK, stages)
+        LstmRanker.fitted(blank, None, QUICK, cache)

@@ -91,20 +91,20 @@ def test_labels_of_a_training_row() -> None:
     assert np.allclose(whole.label_row(row), [[2 * 2 / (2 + 3), 2 * 1 / (3 + 3)]])
 
 
-def test_labels_are_made_again_only_when_they_would_change(stages: ArtifactCache) -> None:
+def test_labels_are_made_again_only_when_they_would_change(cache: ArtifactCache) -> None:
     """Another extractive length finds units and labels; another segment length finds the units and makes labels."""
-    fit_tiny("seal", stages.root)
-    made = lambda name: len(list((stages.root / name).glob("*/rows.arrow")))  # noqa: E731
+    fit_tiny("seal", cache.root)
+    made = lambda name: len(list((cache.root / name).glob("*/rows.arrow")))  # noqa: E731
     assert (made("units"), made("labels")) == (1, 1)
-    fit_tiny("seal", stages.root, extractive_length=16)
+    fit_tiny("seal", cache.root, extractive_length=16)
     assert (made("units"), made("labels")) == (1, 1)
-    fit_tiny("seal", stages.root, segment_length=5)
+    fit_tiny("seal", cache.root, segment_length=5)
     assert (made("units"), made("labels")) == (1, 2)
 
 
-def test_a_batch_brings_its_labels_along(stages: ArtifactCache) -> None:
+def test_a_batch_brings_its_labels_along(cache: ArtifactCache) -> None:
     """Collated labels are those of the rows, 0 where an example has fewer segments or snippets."""
-    system = fit_tiny("seal", stages.root, steps=0, segment_length=5)
+    system = fit_tiny("seal", cache.root, steps=0, segment_length=5)
     reader = system.reader
     rows = [reader.row(example(number, sentences)) for number, sentences in ((1, 6), (2, 2))]
     for row in rows:
@@ -120,9 +120,9 @@ def test_a_batch_brings_its_labels_along(stages: ArtifactCache) -> None:
 
 
 @pytest.mark.parametrize("name", ["ea", "seal"])
-def test_evidence_says_what_the_decoder_saw(name: str, stages: ArtifactCache) -> None:
+def test_evidence_says_what_the_decoder_saw(name: str, cache: ArtifactCache) -> None:
     """A segment saw as many tokens as fit, of the best snippets, whole but for the last; its text is the summary's."""
-    system = fit_tiny(name, stages.root, extractive_length=20, snippet_length=16)
+    system = fit_tiny(name, cache.root, extractive_length=20, snippet_length=16)
     for summary in system.summarize([example(3, 6), example(4, 1)], GREEDY):
         evidence = summary.evidence
         lengths = np.array(
@@ -163,21 +163,21 @@ def test_wrong_settings_name_their_key(
         config(**settings)
 
 
-def test_another_sizes_checkpoint_is_refused(tmp_path: Path, stages: ArtifactCache) -> None:
+def test_another_sizes_checkpoint_is_refused(tmp_path: Path, cache: ArtifactCache) -> None:
     """model.init=FOLDER of a SEAL with other sizes, or of EA, is one line that names what differs."""
-    fit_tiny("seal", stages.root, steps=0).save(tmp_path)
+    fit_tiny("seal", cache.root, steps=0).save(tmp_path)
     for change, message in (
         ({"d_model": 64}, "d_model is 32 there and 64 here"),
         ({"scorer_layers": 2}, "scorer_layers"),
     ):
         with pytest.raises(UsageError, match=message):
-            fit_tiny("seal", stages.root, None, init=str(tmp_path), **change)
+            fit_tiny("seal", cache.root, None, init=str(tmp_path), **change)
     # No weight depends on these.
     longer: dict[str, Any] = {"extractive_length": 48, "segment_length": 8, "decode_length": 48}
-    system = fit_tiny("seal", stages.root, steps=0, init=str(tmp_path), **longer)
+    system = fit_tiny("seal", cache.root, steps=0, init=str(tmp_path), **longer)
     assert system.model.config.segment_length == 8
     with pytest.raises(UsageError, match="is a checkpoint of 'seal', not of 'ea'"):
-        fit_tiny("ea", stages.root, init=str(tmp_path))
+        fit_tiny("ea", cache.root, init=str(tmp_path))
 
 
 @dataclass

@@ -74,7 +74,7 @@ def test_an_adapter_writes_what_peft_writes(kind: str, bart: Path, tmp_path: Pat
     assert torch.allclose(merged, expected, rtol=1e-4, atol=1e-4 * scale)
     assert torch.allclose(loaded, merged)
     assert not torch.allclose(without, expected, atol=1e-2 * scale)
-    assert system.facts()["checkpoint"] == "bart + lora"
+    assert system.metadata()["checkpoint"] == "bart + lora"
     identity = str(system.config.identity())
     assert identity != str(plain.config.identity())
     assert str(tmp_path) not in identity

@@ -60,11 +60,11 @@ def test_the_content_is_the_identity(bart: Path, tmp_path: Path) -> None:
     assert identity["input_length"] == 48
 
 
-def test_facts_say_which_checkpoint_and_how_much_it_reads(bart: Path) -> None:
+def test_metadata_says_which_checkpoint_and_how_much_it_reads(bart: Path) -> None:
     """The record says which checkpoint, in which format, how large it is, and how much it can read."""
     system = open_seq2seq(bart, input_length=None)
     parameters = sum(weight.numel() for weight in system.model.parameters())
-    assert system.facts() == {
+    assert system.metadata() == {
         "released": None,
         "checkpoint": "bart",
         "revision": None,
@@ -90,8 +90,8 @@ def test_a_revision_of_the_hub(bart: Path, tmp_path: Path, monkeypatch: pytest.M
     system = open_seq2seq("someone/bart", revision="refs/pr/3")
     assert asked == [("someone/bart", "refs/pr/3")]
     assert system.config.identity()["revision"] == COMMIT
-    facts = system.facts()
-    assert (facts["checkpoint"], facts["revision"]) == ("someone/bart", COMMIT)
+    metadata = system.metadata()
+    assert (metadata["checkpoint"], metadata["revision"]) == ("someone/bart", COMMIT)
     assert texts(system) == texts(open_seq2seq(snapshot))
 
 
@@ -100,7 +100,7 @@ def test_weights_of_pytorchs_format(bart: Path, tmp_path: Path) -> None:
     same = texts(open_seq2seq(bart))
     system = open_seq2seq(as_pickle(write_seq2seq(tmp_path / "pickled")))
     assert texts(system) == same
-    assert system.facts()["weights"] == "bin"
+    assert system.metadata()["weights"] == "bin"
 
 
 class Shell:
@@ -304,7 +304,7 @@ def test_leds_last_window_is_whole(tmp_path: Path) -> None:
     """LED pads its input to whole windows, so the last positions that make none are not used."""
     led = write_seq2seq(tmp_path / "led", "led", max_encoder_position_embeddings=60)
     system = open_seq2seq(led, input_length=None, decode_length=24)
-    assert system.facts()["context"] == 56
+    assert system.metadata()["context"] == 56
     long = example(0, sentences=40)
     (summary,) = system.summarize([long], GREEDY)
     assert summary.truncation is not None

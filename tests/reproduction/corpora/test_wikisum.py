@@ -40,9 +40,9 @@ def documents(*paragraphs: Any, **changes: Any) -> list[tuple[str | None, list[s
     ]
 
 
-def read(path: Path, stages: ArtifactCache, rows: list[dict[str, Any]], **settings: Any) -> Texts:
+def read(path: Path, cache: ArtifactCache, rows: list[dict[str, Any]], **settings: Any) -> Texts:
     write_rows(path, rows)
-    return load_texts(DatasetSettings(name="wikisum", path=str(path), **settings), stages)
+    return load_texts(DatasetSettings(name="wikisum", path=str(path), **settings), cache)
 
 
 def test_paragraphs_sources_and_reference_are_kept() -> None:
@@ -103,16 +103,16 @@ def test_clones_by_hand() -> None:
     assert find_clones(("word",), [("word",), ("word word",)]) == [False, False]
 
 
-def test_the_record_counts_clones(tmp_path: Path, stages: ArtifactCache) -> None:
+def test_the_record_counts_clones(tmp_path: Path, cache: ArtifactCache) -> None:
     """They are counted by split, of the examples that are used; the dataset's examples are several documents."""
     rows = [article("x y", SUMMARY, SUMMARY, id=number) for number in range(3)]
-    texts = read(tmp_path / "test.jsonl", stages, rows, limit=2)
-    assert texts.facts["left_out"] == {"test": {"clone paragraphs": 4}}
-    assert texts.facts["skipped"] == {}
+    texts = read(tmp_path / "test.jsonl", cache, rows, limit=2)
+    assert texts.metadata["left_out"] == {"test": {"clone paragraphs": 4}}
+    assert texts.metadata["skipped"] == {}
     assert texts.multi_document
 
 
-def test_json_lines_take_no_tokenizer(tmp_path: Path, stages: ArtifactCache) -> None:
+def test_json_lines_take_no_tokenizer(tmp_path: Path, cache: ArtifactCache) -> None:
     """The setting is refused where there are no ranked files."""
     with pytest.raises(UsageError, match=r"dataset\.tokenizer is for the ranked files"):
-        read(tmp_path / "test.jsonl", stages, [article("x y")], tokenizer="x.model")
+        read(tmp_path / "test.jsonl", cache, [article("x y")], tokenizer="x.model")

@@ -56,19 +56,19 @@ def released(pieces: sentencepiece.SentencePieceProcessor) -> dict[str, Any]:
     }
 
 
-def read(path: Path, stages: ArtifactCache, model: Path | str | None, **settings: Any) -> Texts:
+def read(path: Path, cache: ArtifactCache, model: Path | str | None, **settings: Any) -> Texts:
     tokenizer = None if model is None else str(model)
     return load_texts(
-        DatasetSettings(name="wikisum", path=str(path), tokenizer=tokenizer, **settings), stages
+        DatasetSettings(name="wikisum", path=str(path), tokenizer=tokenizer, **settings), cache
     )
 
 
 def problem(
-    path: Path, stages: ArtifactCache, model: Path | str | None, kind: type[Exception] = DataError
+    path: Path, cache: ArtifactCache, model: Path | str | None, kind: type[Exception] = DataError
 ) -> str:
     """The one line that reading ends with."""
     with pytest.raises(kind) as caught:
-        read(path, stages, model)
+        read(path, cache, model)
     message = str(caught.value)
     assert "\n" not in message
     assert "\x1b" not in message
@@ -76,60 +76,60 @@ def problem(
 
 
 def test_each_ranked_paragraph_is_a_document(
-    tmp_path: Path, stages: ArtifactCache, model: Path, released: dict[str, Any]
+    tmp_path: Path, cache: ArtifactCache, model: Path, released: dict[str, Any]
 ) -> None:
     """Each ranked paragraph is a document of its own, best first; the lead's marks are gone; there is no title."""
     torch.save([released], tmp_path / "WIKI.test.0.pt")
-    texts = read(tmp_path, stages, model)
+    texts = read(tmp_path, cache, model)
     documents = (
         Document(None, (Section(None, (("The sheep eat grass.", "They sleep."),)),)),
         Document(None, (Section(None, (("A dog barks.",),)),)),
     )
     expected = Example("test-0-0", None, None, documents, (("Sheep are kept.", "They sleep."),))
     assert list(texts.splits["test"]) == [expected]
-    assert texts.facts["files"] == ["WIKI.test.0.pt"]
-    assert texts.facts["tokenizer"]["file"] == "spm.model"
+    assert texts.metadata["files"] == ["WIKI.test.0.pt"]
+    assert texts.metadata["tokenizer"]["file"] == "spm.model"
     assert texts.multi_document
-    assert "left_out" not in texts.facts
+    assert "left_out" not in texts.metadata
 
 
 def test_the_reference_is_the_lead_as_text_where_it_has_words(
-    tmp_path: Path, stages: ArtifactCache, model: Path, released: dict[str, Any]
+    tmp_path: Path, cache: ArtifactCache, model: Path, released: dict[str, Any]
 ) -> None:
     """`tgt_str` is the reference where it has words, its marks ending sentences."""
     texts = ["<t> sheep are kept </t> <t> they sleep </t>", "sheep are kept <Q> they sleep", " "]
     torch.save([{**released, "tgt_str": text} for text in texts], tmp_path / "test.pt")
-    references = [example.references[0] for example in read(tmp_path, stages, model).splits["test"]]
+    references = [example.references[0] for example in read(tmp_path, cache, model).splits["test"]]
     assert references == [("sheep are kept", "they sleep")] * 2 + [
         ("Sheep are kept.", "They sleep.")
     ]
 
 
 def test_files_in_the_order_of_their_numbers(
-    tmp_path: Path, stages: ArtifactCache, model: Path, released: dict[str, Any]
+    tmp_path: Path, cache: ArtifactCache, model: Path, released: dict[str, Any]
 ) -> None:
     """Number 10 comes after 2, ids are those of file and place, and every split is found."""
     for name in ("train.10", "train.2", "valid.0", "test"):
         torch.save([released] * 2, tmp_path / f"WIKI.{name}.pt")
-    texts = read(tmp_path, stages, model)
+    texts = read(tmp_path, cache, model)
     assert texts.splits["train"].ids == ["train-2-0", "train-2-1", "train-10-0", "train-10-1"]
     assert list(texts.splits) == ["train", "validation", "test"]
-    assert read(tmp_path, stages, model, limit=1).splits["train"].ids == ["train-2-0"]
+    assert read(tmp_path, cache, model, limit=1).splits["train"].ids == ["train-2-0"]
 
 
 def test_a_tokenizer_that_cannot_be_used(
-    tmp_path: Path, stages: ArtifactCache, released: dict[str, Any]
+    tmp_path: Path, cache: ArtifactCache, released: dict[str, Any]
 ) -> None:
     """None given, no such file, a folder, an empty file and text are one line each."""
     torch.save([released], tmp_path / "test.pt")
     assert "holds piece ids: give its SentencePiece model" in problem(
-        tmp_path, stages, None, UsageError
+        tmp_path, cache, None, UsageError
     )
     assert "cannot be read (No such file or directory); correct dataset.tokenizer" in problem(
-        tmp_path, stages, "none"
+        tmp_path, cache, "none"
     )
     (tmp_path / "x.model").write_bytes(b"text")
-    assert "x.model: not a SentencePiece model" in problem(tmp_path, stages, tmp_path / "x.model")
+    assert "x.model: not a SentencePiece model" in problem(tmp_path, cache, tmp_path / "x.model")
 
 
 class Program:
@@ -140,16 +140,14 @@ class Program:
         return importlib.import_module, ("ran",)
 
 
-def test_a_file_that_would_run_a_program(
-    tmp_path: Path, stages: ArtifactCache, model: Path
-) -> None:
+def test_a_file_that_would_run_a_program(tmp_path: Path, cache: ArtifactCache, model: Path) -> None:
     """It is refused, and nothing of it runs; also as a pickle of another protocol, and then without torch's warning."""
     torch.save([Program()], tmp_path / "test.pt")
-    assert "with more than lists, numbers and text" in problem(tmp_path, stages, model)
+    assert "with more than lists, numbers and text" in problem(tmp_path, cache, model)
     (tmp_path / "test.pt").write_bytes(pickle.dumps([Program()], protocol=4))
     with warnings.catch_warnings():
         warnings.simplefilter("error")
-        assert "with more than lists, numbers and text" in problem(tmp_path, stages, model)
+        assert "with more than lists, numbers and text" in problem(tmp_path, cache, model)
     assert "ran" not in sys.modules
 
 
@@ -164,9 +162,9 @@ def test_a_file_that_would_run_a_program(
     ],
 )
 def test_files_of_another_shape(
-    content: Any, expected: str, tmp_path: Path, stages: ArtifactCache, model: Path, pieces: Any
+    content: Any, expected: str, tmp_path: Path, cache: ArtifactCache, model: Path, pieces: Any
 ) -> None:
     """A list of dictionaries of lists of ids is wanted; whatever else is named with its place."""
     assert pieces.decode([20]).strip()  # a piece with text
     torch.save(content, tmp_path / "test.pt")
-    assert expected in problem(tmp_path, stages, model)
+    assert expected in problem(tmp_path, cache, model)

@@ -11,7 +11,7 @@ from support.reproduction.paper_jobs import finished_run, paper_job
 from support.run_records import TRAINED
 
 from longsumbench.core import DatasetSettings, FitReport, Truncation
-from longsumbench.metrics.output_facts import OutputFacts
+from longsumbench.metrics.output_stats import OutputStats
 from longsumbench.runs.results import Results
 from longsumbench_reproduction.papers.conditions import describe_conditions, describe_unread
 from longsumbench_reproduction.papers.page_model import Job
@@ -86,9 +86,9 @@ def test_at_the_scale_of_the_paper_equal_numbers_are_said_once(
 
 def test_the_texts_are_described(tmp_path: Path) -> None:
     """The number of examples, their lengths, where they come from, and the size of the training split."""
-    facts, ledger = OutputFacts(2, 2, 2, 0, 30.0, 38.4), Truncation(2600, 2400)
+    stats, ledger = OutputStats(2, 2, 2, 0, 30.0, 38.4), Truncation(2600, 2400)
     changes: dict[str, Any] = {
-        "outputs": facts,
+        "outputs": stats,
         "source": ledger,
         "fit": TRAINED,
         "split": "validation",

@@ -133,7 +133,9 @@ def test_the_gate_judges_f1(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> 
 
     def judged(rows: Sequence[ResultRow], scores: ScoresOfRuns) -> dict[str, Learned]:
         (row,) = rows
-        seen.append((row.first.evaluation.scores["rouge1"].f, scores[row.key]["rouge1_f"].mean()))
+        seen.append(
+            (row.representative.evaluation.scores["rouge1"].f, scores[row.key]["rouge1_f"].mean())
+        )
         return {row.key: Learned()}
 
     monkeypatch.setattr("longsumbench_reproduction.papers.published_rows.gate_rows", judged)

@@ -111,7 +111,7 @@ def judge(monkeypatch: pytest.MonkeyPatch, learned: Learned, **models: Learned) 
     """Let the gate say this about all systems, or what `models` has for a model."""
 
     def gate(rows: Sequence[ResultRow], scores: ScoresOfRuns) -> dict[str, Learned]:
-        return {row.key: models.get(row.first.key.model, learned) for row in rows}
+        return {row.key: models.get(row.representative.key.model, learned) for row in rows}
 
     monkeypatch.setattr(published_rows, "gate_rows", gate)
 

@@ -1,6 +1,6 @@
-"""Facts about all outputs of a system: their length, their differences and their repetitions.
+"""Statistics of all outputs of a system: their length, their differences and their repetitions.
 
-    outputs, references --describe_outputs--> facts for the record --output_warnings--> warnings
+    outputs, references --describe_outputs--> stats for the record --output_warnings--> warnings
 
 Words are those that lengths count (`core.count_words`), lowercased; a sequence is three consecutive words, and in loops four.
 """
@@ -50,8 +50,8 @@ Grams = frozenset[tuple[str, ...]]
 
 
 @dataclass(frozen=True)
-class OutputFacts:
-    """Facts about the outputs of one system.
+class OutputStats:
+    """Statistics of the outputs of one system.
 
     Attributes:
         compared: outputs that were compared with each other.
@@ -79,15 +79,15 @@ class OutputFacts:
     unchanged: int | None = None
 
 
-# Begin to read here: the warnings are made of these facts.
+# Begin to read here: the warnings are made of these stats.
 def describe_outputs(
     outputs: Sequence[str], references: Sequence[Sequence[Sentences]] = ()
-) -> OutputFacts:
-    """Compute facts about the outputs of one system; `references` are those of each example, if known."""
+) -> OutputStats:
+    """Compute stats about the outputs of one system; `references` are those of each example, if known."""
     words = [word_pattern(text).findall(text.lower()) for text in outputs]
     compared = words[:: max(1, -(-len(words) // NUM_COMPARED))]
     lengths = list(map(count_words, chain.from_iterable(references)))
-    return OutputFacts(
+    return OutputStats(
         count=len(words),
         compared=len(compared),
         distinct=_count_distinct(compared),
@@ -102,62 +102,62 @@ def describe_outputs(
     )
 
 
-def collapse_reasons(facts: OutputFacts | None, fit_sources: bool = False) -> list[str]:
+def collapse_reasons(stats: OutputStats | None, fit_sources: bool = False) -> list[str]:
     """Return a clause for each problem of most outputs that shows that a system did not learn to summarize.
 
     There is none for fewer than `FEWEST` outputs. With `fit_sources`, outputs can be identical, as those of Lead for
     several questions about a source are.
     """
-    if facts is None or facts.count < FEWEST:
+    if stats is None or stats.count < FEWEST:
         return []
     reasons = []
     # empty outputs are short and alike: one reason is enough
-    if facts.empty is not None and facts.empty >= _LIMIT * facts.count:
-        reasons.append(f"{facts.empty:,} of {facts.count:,} outputs are empty")
-    elif facts.words < _LEAST_WORDS * (facts.reference_words or 0):
+    if stats.empty is not None and stats.empty >= _LIMIT * stats.count:
+        reasons.append(f"{stats.empty:,} of {stats.count:,} outputs are empty")
+    elif stats.words < _LEAST_WORDS * (stats.reference_words or 0):
         reasons.append(
-            f"outputs of {facts.words:.0f} words, where references have {facts.reference_words:.0f}"
+            f"outputs of {stats.words:.0f} words, where references have {stats.reference_words:.0f}"
         )
-    elif facts.distinct <= _LIMIT * facts.compared and not fit_sources:
+    elif stats.distinct <= _LIMIT * stats.compared and not fit_sources:
         reasons.append(
-            f"nearly identical outputs, {facts.distinct:,} of {facts.compared:,} distinct"
+            f"nearly identical outputs, {stats.distinct:,} of {stats.compared:,} distinct"
         )
-    if facts.repetitive >= _LIMIT * facts.count:
-        reasons.append(f"{facts.repetitive:,} of {facts.count:,} outputs {_REPEAT}")
+    if stats.repetitive >= _LIMIT * stats.count:
+        reasons.append(f"{stats.repetitive:,} of {stats.count:,} outputs {_REPEAT}")
     return reasons
 
 
 def output_warnings(
-    facts: OutputFacts | None, num_cut: int = 0, can_block_loops: bool = False
+    stats: OutputStats | None, num_cut: int = 0, can_block_loops: bool = False
 ) -> list[str]:
     """Return a clause for each problem of many outputs; none for fewer than `FEWEST` outputs.
 
     `num_cut` outputs stopped at the length limit. `can_block_loops`: the setting that prevents loops is named.
     """
-    if facts is None or facts.count < FEWEST:
+    if stats is None or stats.count < FEWEST:
         return []
-    problems = collapse_reasons(facts)
-    if num_cut >= _LIMIT * facts.count:
-        problems.append(f"{num_cut:,} of {facts.count:,} outputs stopped at the length limit")
-    if facts.loops is not None and facts.loops >= _LOOPS_LIMIT * facts.count:
+    problems = collapse_reasons(stats)
+    if num_cut >= _LIMIT * stats.count:
+        problems.append(f"{num_cut:,} of {stats.count:,} outputs stopped at the length limit")
+    if stats.loops is not None and stats.loops >= _LOOPS_LIMIT * stats.count:
         remedy = "; decode.no_repeat_ngram=4 prevents that" if can_block_loops else ""
         share = f"{100 * _LOOP_SHARE:.0f} % of their sequences of {_LOOP_WORDS} words"
         # the next clause says more than that of repetitive outputs
         problems = [problem for problem in problems if not problem.endswith(_REPEAT)]
         problems.append(
-            f"{facts.loops:,} of {facts.count:,} outputs repeat more than {share}{remedy}"
+            f"{stats.loops:,} of {stats.count:,} outputs repeat more than {share}{remedy}"
         )
-    if facts.preambles is not None and facts.preambles >= _LIMIT * facts.count:
+    if stats.preambles is not None and stats.preambles >= _LIMIT * stats.count:
         example = 'a preamble (as "Summary:" or "Here is …:"), which is scored, too'
-        problems.append(f"{facts.preambles:,} of {facts.count:,} outputs begin with {example}")
-    if facts.marked:
+        problems.append(f"{stats.preambles:,} of {stats.count:,} outputs begin with {example}")
+    if stats.marked:
         problems.append(
-            f"{facts.marked:,} of {facts.count:,} outputs have thinking or marks of a chat format (as <think>), which are"
+            f"{stats.marked:,} of {stats.count:,} outputs have thinking or marks of a chat format (as <think>), which are"
             " scored, too: remove them first"
         )
-    if facts.unchanged:
+    if stats.unchanged:
         problems.append(
-            f"{facts.unchanged:,} of {facts.count:,} outputs are answers that say that nothing changed, not summaries"
+            f"{stats.unchanged:,} of {stats.count:,} outputs are answers that say that nothing changed, not summaries"
         )
     return problems
 

@@ -4,10 +4,10 @@ import random
 
 import pytest
 
-from longsumbench.metrics.output_facts import (
+from longsumbench.metrics.output_stats import (
     FEWEST,
     NUM_COMPARED,
-    OutputFacts,
+    OutputStats,
     collapse_reasons,
     describe_outputs,
     output_warnings,
@@ -24,10 +24,10 @@ def texts(count: int, words: int = 40, seed: int = 1) -> list[str]:
 
 def test_means_and_repetitive_texts_by_hand() -> None:
     """Means are over outputs and over references; a text that says four words over and over is repetitive."""
-    facts = describe_outputs(
+    stats = describe_outputs(
         ["One two.", "a b c d " * 5], [(("Three words here.",), ("One.", "Two."))]
     )
-    assert facts == OutputFacts(
+    assert stats == OutputStats(
         2, 2, 2, 1, 11.0, 2.5, loops=1, empty=0, preambles=0, marked=0, unchanged=0
     )
 
@@ -46,15 +46,15 @@ def test_three_texts_for_twenty_documents() -> None:
 
 def test_many_outputs_are_compared_in_part() -> None:
     """Of 1,000 outputs 200 are compared, from all over them."""
-    facts = describe_outputs(texts(500) + [texts(1)[0]] * 500)
-    assert (facts.count, facts.compared, facts.distinct) == (1_000, NUM_COMPARED, 100)
+    stats = describe_outputs(texts(500) + [texts(1)[0]] * 500)
+    assert (stats.count, stats.compared, stats.distinct) == (1_000, NUM_COMPARED, 100)
 
 
 def test_cut_and_repetitive() -> None:
     """Half of the outputs at the limit, or half that repeat themselves, are warned of; fewer are not."""
     outputs = [*texts(10), *(" ".join([one] * 3) for one in texts(10, words=10, seed=2))]
-    facts = describe_outputs(outputs)
-    assert output_warnings(facts, num_cut=10) == [
+    stats = describe_outputs(outputs)
+    assert output_warnings(stats, num_cut=10) == [
         "10 of 20 outputs stopped at the length limit",
         "10 of 20 outputs repeat more than 30 % of their sequences of 4 words",
     ]
@@ -63,16 +63,16 @@ def test_cut_and_repetitive() -> None:
 
 @pytest.mark.parametrize("outputs", [[], ["the same"] * (FEWEST - 1)])
 def test_too_few_outputs(outputs: list[str]) -> None:
-    """Fewer than five outputs, or none, are described and not warned of; neither is a record without facts."""
+    """Fewer than five outputs, or none, are described and not warned of; neither is a record without stats."""
     assert output_warnings(describe_outputs(outputs), num_cut=len(outputs)) == []
     assert output_warnings(None, num_cut=20) == []
 
 
 def test_empty_outputs() -> None:
     """Empty outputs are called empty, neither nearly identical nor repetitive."""
-    facts = describe_outputs(["", " \n"] * 3)
-    assert (facts.distinct, facts.repetitive, facts.words) == (1, 0, 0.0)
-    assert output_warnings(facts) == collapse_reasons(facts) == ["6 of 6 outputs are empty"]
+    stats = describe_outputs(["", " \n"] * 3)
+    assert (stats.distinct, stats.repetitive, stats.words) == (1, 0, 0.0)
+    assert output_warnings(stats) == collapse_reasons(stats) == ["6 of 6 outputs are empty"]
     assert output_warnings(describe_outputs([*texts(6), "", ""])) == []
 
 
@@ -82,13 +82,13 @@ def test_loops_are_seen_before_a_system_has_collapsed() -> None:
         f"{text} {' '.join(text.split()[-9:])} {' '.join(text.split()[-9:])}"
         for text in texts(8, words=22)
     ]
-    facts = describe_outputs([*looping, *texts(12, seed=2)])
+    stats = describe_outputs([*looping, *texts(12, seed=2)])
     line = "8 of 20 outputs repeat more than 30 % of their sequences of 4 words"
-    assert output_warnings(facts) == [line]
-    assert output_warnings(facts, can_block_loops=True) == [
+    assert output_warnings(stats) == [line]
+    assert output_warnings(stats, can_block_loops=True) == [
         f"{line}; decode.no_repeat_ngram=4 prevents that"
     ]
-    assert (facts.repetitive, collapse_reasons(facts)) == (0, [])
+    assert (stats.repetitive, collapse_reasons(stats)) == (0, [])
 
 
 @pytest.mark.parametrize(
