@@ -182,7 +182,7 @@ metrics = Registry(
             "bertscore": "longsumbench.metrics.bertscore:BertScore",
             "support": "longsumbench.metrics.support:Support",
             "judge": "longsumbench.metrics.judge:Judge",
-            "answers": "longsumbench.metrics.answers:Answers",
+            "answers": "longsumbench.metrics.answers:SummaryAnswers",
         }
     ),
     MappingProxyType({"evaluate/": "longsumbench.metrics.library_metrics:library_metric"}),

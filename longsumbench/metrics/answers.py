@@ -2,7 +2,7 @@
 
 questions --the reader: of the summary, of nothing, of the source, of the references--> answers --> right, wrong, not said
 
-Begin with `Answers`.
+Begin with `SummaryAnswers`.
 """
 
 import re
@@ -61,7 +61,7 @@ class _Task(NamedTuple):
         return re.sub(pattern, lambda match: places[match[0]], _texts()[name])
 
 
-class Answers(Metric):
+class SummaryAnswers(Metric):
     """The share of an example's questions that a language model answers right from the summary alone.
 
     Questions are those of the example (`Example.questions`), then one about each planted fact. An answer about a planted

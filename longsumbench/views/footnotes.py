@@ -177,7 +177,8 @@ def _describe_reader(runs: Sequence[RunRecord]) -> str:
         if margin := measures.get("answers_margin"):
             source, guessed = measures["answers_source"].mean, measures["answers_guessed"].mean
             reach = f"{source:.1f} % right from the source and {guessed:.1f} % by guessing"
-            cannot = "" if (margin.lo or 0) > 0 else ": this reader cannot tell"
+            is_shown = margin.lo is None or margin.lo > 0  # of one example it is unknown
+            cannot = "" if is_shown else ": this reader cannot tell"
             return f"answers: the reader answers {reach}{cannot}."
     return ""
 

@@ -18,7 +18,7 @@ from longsumbench.corpora.planting.plant import plant_facts, read_templates
 from longsumbench.errors import UsageError
 from longsumbench.leaderboards.significance import build_blocks
 from longsumbench.metrics.aggregate import MeasureMean
-from longsumbench.metrics.answers import Answers
+from longsumbench.metrics.answers import SummaryAnswers
 from longsumbench.metrics.fact_matching import read_tokens
 from longsumbench.views.footnotes import footnotes
 
@@ -26,9 +26,9 @@ pytestmark = pytest.mark.usefixtures("empty_cache")
 SENTENCES = [f"Sentence {number} says that it rains in place {number}." for number in range(60)]
 
 
-def answers(**settings: Any) -> Answers:
+def answers(**settings: Any) -> SummaryAnswers:
     """Return the metric with a scripted reader."""
-    return Answers(
+    return SummaryAnswers(
         Scoring(answer_model="reader", judge_settings={"engine": "scripted"}, **settings)
     )
 
@@ -219,15 +219,20 @@ def test_questions_of_rows() -> None:
 def test_the_reader_is_needed() -> None:
     """Without a model, one line says which setting is missing."""
     with pytest.raises(UsageError) as caught:
-        Answers(Scoring()).check()
+        SummaryAnswers(Scoring()).check()
     assert told_in(str(caught.value))
     assert "score.answer_model is missing" in str(caught.value)
 
 
 @pytest.mark.parametrize(
-    ("low", "end"), [(0.5, "by guessing."), (-0.5, "by guessing: this reader cannot tell.")]
+    ("low", "end"),
+    [
+        (0.5, "by guessing."),
+        (None, "by guessing."),
+        (-0.5, "by guessing: this reader cannot tell."),
+    ],
 )
-def test_a_table_says_what_its_reader_reaches(low: float, end: str) -> None:
+def test_a_table_says_what_its_reader_reaches(low: float | None, end: str) -> None:
     """The margin of a reader that reads is above 0 with its whole interval."""
     measures = {
         "answers": MeasureMean(30.0, 25.0, 35.0, 20),
