@@ -10,7 +10,7 @@ What was fixed before the first run:
 
 * Texts: PART.examples test examples, in the order of the dataset. Prompts have at most 1,500 tokens, but those of
   `beginning of 7900`. Models write greedily, without a repeated 4-gram, so there is one answer to a prompt.
-* Measure: R-Lsum of the first words that were asked for. R-Lsum at its own length is shown beside it.
+* Measure: R-Lsum of the first words that were asked for. R-Lsum at its own length is shown, too.
 * Tests: each strategy of a part minus `beginning`, for each model, all of a part together (Holm); and for each strategy the
   difference of these differences between the two models, all of a part together. Questions about a paper are one group.
 * Known before: R-Lsum of Qwen2.5-Coder-0.5B with six readings of eight papers of `aclsum`, and that of SmolLM2-135M with

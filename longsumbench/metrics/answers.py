@@ -46,7 +46,7 @@ def _texts() -> dict[str, Any]:
     return dict(yaml.safe_load(read_text(CONF / "answers.yaml")))
 
 
-class _Task(NamedTuple):
+class _ReaderQuestion(NamedTuple):
     """A question with what decides whether an answer is right: a planted fact, or the given answers."""
 
     question: str
@@ -124,12 +124,12 @@ class SummaryAnswers(Metric):
         rows, scores = [], []
         for task in _list_tasks(example):
             answer = self._find_answer(task, prediction)
-            right = _score_answer(task, answer)
+            right = _count_right(task, answer)
             missing = float(_NOT_SAID.match(answer) is not None)
             others = []
             for text in _other_texts(task, example):
                 others.append(
-                    np.nan if text == "" else _score_answer(task, self._find_answer(task, text))
+                    np.nan if text == "" else _count_right(task, self._find_answer(task, text))
                 )
             guessed, source, _ = others
             rows.append([right, 1 - right - missing, missing, *others, source - guessed])
@@ -137,26 +137,26 @@ class SummaryAnswers(Metric):
         means = np.mean(rows, axis=0).tolist() if rows else [np.nan] * len(self.columns)
         return dict(zip(self.columns, means, strict=True)), scores
 
-    def _find_answer(self, task: _Task, text: str | None) -> str:
+    def _find_answer(self, task: _ReaderQuestion, text: str | None) -> str:
         """Return the answer; an empty text says nothing."""
         answer = "" if text == "" else self._reader.find_answer(_ask(task, text))
         return answer or ""
 
 
-def _ask(task: _Task, text: str | None) -> JudgeQuestion:
+def _ask(task: _ReaderQuestion, text: str | None) -> JudgeQuestion:
     return JudgeQuestion(task.prompt(text), str.strip, is_json=False)
 
 
-def _list_tasks(example: Example) -> Iterator[_Task]:
+def _list_tasks(example: Example) -> Iterator[_ReaderQuestion]:
     for question in example.questions:
-        yield _Task(question.text, question.answers)
+        yield _ReaderQuestion(question.text, question.answers)
     for fact in example.planted:
         kinds = " ".join(dict.fromkeys(part.kind for part in fact.answer))
         question = _texts()["planted"][kinds].replace("{subject}", fact.subject.text)
-        yield _Task(question, fact=fact)
+        yield _ReaderQuestion(question, fact=fact)
 
 
-def _other_texts(task: _Task, example: Example) -> tuple[str | None, str, str]:
+def _other_texts(task: _ReaderQuestion, example: Example) -> tuple[str | None, str, str]:
     """Return nothing, what BM25 finds in the source, and the references; empty if there is none."""
     references = "\n\n".join(" ".join(reference) for reference in example.references)
     return None, _find_passages(task.question, tuple(example.sentences())), references.strip()
@@ -177,7 +177,7 @@ def _find_passages(question: str, sentences: tuple[str, ...]) -> str:
     return " ".join(sentences[index] for index in sorted(chosen))
 
 
-def _score_answer(task: _Task, answer: str) -> float:
+def _count_right(task: _ReaderQuestion, answer: str) -> float:
     """Return 1 for the answer to a planted fact, or the token F1 with the best of the given answers; 0 if nothing is said."""
     if _NOT_SAID.match(answer):
         return 0.0

@@ -369,10 +369,9 @@ class ApiEngine:
 
     def _count_tokens(self, request: Request, reply: Reply) -> tuple[int, int, int]:
         """Return the tokens of prompt and answer, by the server or else the tokenizer, and those that it did not read."""
-        prompt_count = reply.count_tokens("prompt_tokens")
+        unread_tokens, prompt_count = 0, reply.count_tokens("prompt_tokens")
         output_count = reply.count_tokens("completion_tokens")
         prompt_tokens, output_tokens = prompt_count or 0, output_count or 0
-        unread_tokens = 0
         if self.tokenizer:
             num_sent = self.count(request.messages)
             prompt_tokens = prompt_tokens or num_sent

@@ -10,7 +10,6 @@ import pytest
 from support.drawn import example as example_of
 from support.run_records import record
 from support.scripted_engine import Script, use_script
-from support.toys import told_in
 
 from longsumbench.core import Example, PlantedFact, Question, Request, Scoring
 from longsumbench.corpora.jsonl import jsonl_example
@@ -220,7 +219,6 @@ def test_the_reader_is_needed() -> None:
     """Without a model, one line says which setting is missing."""
     with pytest.raises(UsageError) as caught:
         SummaryAnswers(Scoring()).check()
-    assert told_in(str(caught.value))
     assert "score.answer_model is missing" in str(caught.value)
 
 
