@@ -120,7 +120,7 @@ def _model_in_place_of(key: str, value: str, settings: Mapping[str, str]) -> obj
         return built_once(
             "encoder of guides", lambda folder: write_encoder(folder, max_position_embeddings=512)
         )
-    if key == "model.tokenizer" and value != "words":
+    if (key == "model.tokenizer" and value != "words") or key == "score.answer_model":
         return _tiny_causal()
     if key != "model.checkpoint" or "model.base_url" in settings:
         return None
