@@ -1,7 +1,7 @@
 """Runs language models with strategies for long texts, and compares the strategies at equal length.
 
     python benchmarks/strategies.py WEIGHTS --name NAME [--parts one several questions] [--device cuda]
-    python benchmarks/strategies.py --write       puts tables and sentences into docs/strategies.md; --check compares
+    python benchmarks/strategies.py --write       puts tables and sentences into docs/readings.md; --check compares
 
 WEIGHTS is a GGUF file, a folder or a name on the hub; NAME is what the page calls the model. Run it again to continue it:
 finished runs are kept in `--work`. Each run is scored twice, at its own length and as the first words that were asked for.
@@ -59,7 +59,7 @@ from longsumbench.runs.record import RunRecord, source_seen
 from longsumbench.runs.results import Results
 from longsumbench.views.outcomes import describe_differences, describe_pair
 
-PAGE, SCORE = "docs/strategies.md", "rougeLsum"
+PAGE, SCORE = "docs/readings.md", "rougeLsum"
 PERCENT = 100
 OUTPUTS = "predictions.jsonl"
 BASE = "beginning"
@@ -109,9 +109,9 @@ class Part(NamedTuple):
 
 
 PARTS = {
-    "one": Part("papers, one request", "aclsum", 40, ("ends", "select", "beginning of 7900")),
+    "one": Part("ACLSum papers", "aclsum", 40, ("ends", "select", "beginning of 7900")),
     "several": Part(
-        "papers, several requests",
+        "ACLSum papers in parts",
         "aclsum",
         40,
         (
@@ -122,7 +122,7 @@ PARTS = {
             "chain of agents",
         ),
     ),
-    "questions": Part("questions about papers", "aclsum_aspects", 99, ("ends", "select")),
+    "questions": Part("Questions about papers", "aclsum_aspects", 99, ("ends", "select")),
 }
 
 
