@@ -169,12 +169,22 @@ def cut_outputs(part: Part, strategy: str, options: argparse.Namespace) -> None:
             )
 
 
+def writes_text(run: RunRecord) -> bool:
+    """Return True for a run of a language model, whose outputs may be imported."""
+    return run.imported is not None or run.key.model == "prompt"
+
+
 def publish_parts(parts: Sequence[Part], options: argparse.Namespace) -> None:
-    """Pack the runs of some parts with their outputs."""
-    datasets = sorted({part.dataset for part in parts})
-    for name in datasets:
-        runs = [path.parent for path in (options.work / "runs" / name).glob("*/*/record.json")]
-        publish(runs, [name], Results(options.results_dir), keep=True, files=(*KEPT, OUTPUTS))
+    """Pack the runs of some parts, those of language models with their outputs; extracts are sentences of others."""
+    results = Results(options.work)
+    published = Results(options.results_dir)
+    for name in sorted({part.dataset for part in parts}):
+        for writes in (True, False):
+            files = (*KEPT, OUTPUTS) if writes else KEPT
+            records = results.records(name)
+            chosen = [run for run in records if writes_text(run) == writes]
+            folders = [results.run_folder(run) for run in chosen]
+            publish(folders, [name], published, keep=True, files=files)
 
 
 def read_rows(results: Results, part: Part) -> tuple[Rows, list[ResultRow], ScoresOfRuns]:
