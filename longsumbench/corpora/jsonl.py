@@ -54,13 +54,14 @@ def _jsonl_questions(row: Row) -> Iterator[Question]:
     """Yield questions that have answers; a field of another form is none of ours."""
     listed = row.get("questions")
     for item in listed if isinstance(listed, list) else ():
-        if (
-            isinstance(item, dict)
-            and "question" in item
-            and ("answer" in item or "answers" in item)
-        ):
-            answers = [fields.text_in(item, "answer")] if "answer" in item else item["answers"]
-            yield Question(fields.words_in(item, "question"), tuple(map(str, answers)))
+        if not isinstance(item, dict):
+            continue
+        answers = item.get("answers", item.get("answer"))
+        if not isinstance(answers, list):
+            answers = [answers]
+        is_ours = all(isinstance(answer, str | int | float) for answer in answers)
+        if is_ours and isinstance(item.get("question"), str):
+            yield Question(item["question"], tuple(map(str, answers)))
 
 
 CORPUS = Corpus(

@@ -33,8 +33,12 @@ from longsumbench.modeling.ranking import bm25, rank
 _LONGEST_ANSWER = 32  # tokens
 _SOURCE_WORDS = 400  # of the sentences of the source that the reader gets
 _NOT_SAID = re.compile(
-    r"\W*(?:it (?:is|was) |the text does )?not (?:said|say|stated?|mention(?:ed)?|given?|specif\w+|known|provided?)\b"
-    r"|\W*(?:unknown|unclear|no information|none)\b|\W*$",
+    r"\W*(?:it (?:is|was) )?not (?:said|stated?|mention(?:ed)?|given?|specif\w+|known|provided?)\b"
+    r"|\W*(?:unknown|unclear|none|n/a)\b|\W*$"
+    # "The text doesn't say", "I do not know", "there is no mention of it": no denial of what was asked
+    r"|.*\b(?:text|summary|passage|document|i) (?:(?:do|does|can|could) ?(?:not|n['’]t)|can['’]t|am not)\b"
+    r"|.*\bno (?:information|mention|answer|indication|details?)\b"
+    r"|.*\b(?:cannot|can['’]t|can ?not|could not) be (?:said|known|answered|determined|inferred)\b",
     re.IGNORECASE,
 )
 _YES_OR_NO = {r"\bno\b": "did not", r"\byes\b": "did"}
@@ -191,11 +195,12 @@ def _count_right(task: _ReaderQuestion, answer: str) -> float:
 
 
 def _token_f1(answer: str, right: str) -> float:
-    """Return the F1 of the words without articles, each as often as in both (SQuAD)."""
+    """Return the F1 of the words without punctuation and articles, each as often as in both (SQuAD)."""
     counts = [Counter(_content_words(text)) for text in (answer, right)]
     common = (counts[0] & counts[1]).total()
     return 2 * common / max(1, counts[0].total() + counts[1].total())
 
 
 def _content_words(text: str) -> list[str]:
-    return [word for word in re.findall(r"\w+", text.lower()) if word not in _ARTICLES]
+    words = re.sub(r"[^\w\s]", "", text.lower()).split()
+    return [word for word in words if word not in _ARTICLES]

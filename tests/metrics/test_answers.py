@@ -22,6 +22,16 @@ from longsumbench.metrics.fact_matching import read_tokens
 from longsumbench.views.footnotes import footnotes
 
 pytestmark = pytest.mark.usefixtures("empty_cache")
+NOT_SAID = (  # with a denial that is not about the fact
+    "The text does not say it.",
+    "The summary doesn’t provide that.",
+    "I don't know.",
+    "There is no mention of it.",
+    "There is no information about it in the text.",
+    "It cannot be determined.",
+    "It is not specified",
+    "N/A",
+)
 SENTENCES = [f"Sentence {number} says that it rains in place {number}." for number in range(60)]
 
 
@@ -136,13 +146,18 @@ def test_answers_about_planted_facts(register: str, monkeypatch: pytest.MonkeyPa
             (shortest_answer(fact), "answers"),
             (f"It is {shortest_answer(fact)}.", "answers"),
             ("Not said.", "answers_missing"),
-            ("The text does not say it.", "answers_missing"),
+            *((text, "answers_missing") for text in NOT_SAID),
             *(
                 (shortest_answer(other), "answers_wrong")
                 for other in others
                 if differs(fact, other)
             ),
             *([("Yes.", "answers_wrong")] if fact.kind == "negation" else []),
+            *(
+                [("No, the text says it was rejected.", "answers")]
+                if fact.kind == "negation"
+                else []
+            ),
         ):
             reader(monkeypatch, {"A summary": text})
             summary = f"A summary, {text}"  # another one for each answer, as answers are stored
@@ -204,9 +219,18 @@ def test_questions_of_rows() -> None:
         {"question": "Who?", "answer": "Ada"},
         {"question": "Where?", "answers": ["Rome", "Roma"]},
         {"question": "Why?"},
+        {"question": "When?", "answer": 1843},
+        {"question": "Whose?", "answers": "hers"},
+        {"question": "How?", "answers": {"text": ["by hand"], "answer_start": [0]}},
+        {"question": "What?", "answer": None},
     ]
     example = jsonl_example({**row, "questions": listed})
-    assert example.questions == (Question("Who?", ("Ada",)), Question("Where?", ("Rome", "Roma")))
+    assert example.questions == (
+        Question("Who?", ("Ada",)),
+        Question("Where?", ("Rome", "Roma")),
+        Question("When?", ("1843",)),
+        Question("Whose?", ("hers",)),
+    )
     assert Example.from_dict(example.to_dict()) == example
     other: object
     for other in (["Who?"], "Who?", None, {}):
