@@ -18,8 +18,10 @@ What was fixed before the first run:
 """
 
 import argparse
+import sys
 from collections.abc import Iterator, Mapping, Sequence
 from itertools import combinations
+from pathlib import Path
 from typing import Any, NamedTuple
 
 from probe_claims import Table
@@ -129,7 +131,7 @@ PARTS = {
 class Row(NamedTuple):
     """A model with a strategy, at its own length and cut to the asked one."""
 
-    own: ResultRow
+    uncut: ResultRow
     cut: ResultRow
 
 
@@ -152,12 +154,12 @@ def make_runs(part: Part, options: argparse.Namespace) -> None:
 def cut_outputs(part: Part, strategy: str, options: argparse.Namespace) -> None:
     """Import the outputs of a strategy with a limit on their words."""
     results = Results(options.work)
-    wanted = {**COMMON, **STRATEGIES[strategy], "checkpoint": options.weights}
+    of_model = {**COMMON, **STRATEGIES[strategy], "checkpoint": options.weights}
     texts = SETS[part.texts]
     settings: dict[str, Any] = {"dataset.name": part.dataset, "results_dir": options.work}
     settings["score.max_words"] = texts.words
     for run in results.records(part.dataset):
-        if wanted.items() <= run.config.model.items():
+        if of_model.items() <= run.config.model.items():
             longsumbench.import_outputs(
                 results.run_folder(run),
                 model=options.name,
@@ -179,18 +181,17 @@ def publish_parts(parts: Sequence[Part], options: argparse.Namespace) -> None:
     results = Results(options.work)
     published = Results(options.results_dir)
     for name in sorted({part.dataset for part in parts}):
-        for writes in (True, False):
-            files = (*KEPT, OUTPUTS) if writes else KEPT
-            records = results.records(name)
-            chosen = [run for run in records if writes_text(run) == writes]
-            folders = [results.run_folder(run) for run in chosen]
-            publish(folders, [name], published, keep=True, files=files)
+        folders: dict[bool, list[Path]] = {True: [], False: []}
+        for run in results.records(name):
+            folders[writes_text(run)].append(results.run_folder(run))
+        publish(folders[True], [name], published, keep=True, files=(*KEPT, OUTPUTS))
+        publish(folders[False], [name], published, keep=True)
 
 
 def read_rows(results: Results, part: Part) -> tuple[Rows, list[ResultRow], ScoresOfRuns]:
     """Return the rows of a part that have runs, the rows that copy sentences, and the scores of all."""
     table = read_table(results, part.dataset)
-    own: dict[str, ResultRow] = {}
+    uncut: dict[str, ResultRow] = {}
     extracts: list[ResultRow] = []
     cut: list[ResultRow] = []
     for block in table.comparable:
@@ -198,14 +199,14 @@ def read_rows(results: Results, part: Part) -> tuple[Rows, list[ResultRow], Scor
             if row.representative.imported:
                 cut.append(row)
             elif row.representative.key.model == "prompt":
-                own[row.representative.run_id] = row
+                uncut[row.representative.run_id] = row
             else:
                 extracts.append(row)
     rows = {}
     for row in cut:
         model, strategy = row.representative.key.model, row.representative.variant
         if strategy in (BASE, *part.strategies):
-            rows[model, strategy] = Row(own[imported_from(row.representative)], row)
+            rows[model, strategy] = Row(uncut[imported_from(row.representative)], row)
     return rows, extracts, table.scores
 
 
@@ -218,6 +219,15 @@ def imported_from(record: RunRecord) -> str:
 def models_of(rows: Rows) -> list[str]:
     """Return the models that have a row of BASE."""
     return sorted(model for model, strategy in rows if strategy == BASE)
+
+
+def missing_rows(rows: Rows, part: Part) -> list[str]:
+    """Return what two models need before a part is tested: its tests are corrected together."""
+    models = models_of(rows)
+    missing = ["a second model"] if len(models) < 2 else []
+    for model in models:
+        missing += [f"{model}, {name}" for name in part.strategies if (model, name) not in rows]
+    return missing
 
 
 def gains_of(rows: Rows, part: Part, scores: ScoresOfRuns) -> dict[tuple[str, str], PairDifference]:
@@ -266,20 +276,20 @@ def table_of(
         for strategy in (BASE, *part.strategies):
             if (model, strategy) not in rows:
                 continue
-            own, cut = rows[model, strategy]
+            uncut, cut = rows[model, strategy]
             gain = gains.get((model, strategy))
             interval = "" if gain is None else f" ({format_interval(gain.low, gain.high, '+.2f')})"
-            seen = source_seen(own.representative)
+            seen = source_seen(uncut.representative)
             lines.append(
                 (
                     model,
                     f"`{strategy}`",
                     with_interval(cut, SCORE),
                     "" if gain is None else f"{gain.mean:+.2f}{interval}",
-                    f"{own.means[SCORE].mean:.1f}",
-                    f"{mean_words(own):.0f}",
+                    f"{uncut.means[SCORE].mean:.1f}",
+                    f"{mean_words(uncut):.0f}",
                     "" if seen is None else f"{seen:.0f} %",
-                    *costs_of(own)[:2],
+                    *costs_of(uncut)[:2],
                 )
             )
     for row in extracts:
@@ -331,7 +341,7 @@ def describe_tokens(rows: Rows, model: str, strategy: str, gain: CorrectedDiffer
     """Say what a thousand further tokens change, without a period."""
     sent = []
     for name in (BASE, strategy):
-        run = rows[model, name].own.representative
+        run = rows[model, name].uncut.representative
         sent.append(run.ledger.counts["prompt_tokens"] / run.evaluation.n)
     thousands = (sent[1] - sent[0]) / 1_000
     interval = format_interval(gain.low / thousands, gain.high / thousands, "+.2f")
@@ -363,6 +373,9 @@ def main() -> None:
         if not results.bundle(part.dataset).is_file():
             continue
         rows, extracts, scores = read_rows(results, part)
+        if missing := missing_rows(rows, part):
+            print(f"{part.title}: not tested without {'; '.join(missing)}", file=sys.stderr)
+            continue
         gains = correct_differences(gains_of(rows, part, scores))
         tables.append(table_of(part, rows, extracts, gains))
         sentences += sentences_of(part, rows, scores)

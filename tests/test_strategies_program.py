@@ -57,11 +57,11 @@ def stored(folder: Path, scores: Mapping[tuple[str, str], float]) -> tuple[str, 
 
 def scores(first: Mapping[str, float], second: Mapping[str, float]) -> dict[tuple[str, str], float]:
     """Return (model, strategy) → R-Lsum of two models whose beginnings have 30 and 20."""
-    named = {}
+    by_row = {}
     for model, base, gains in (("A", 30.0, first), ("B", 20.0, second)):
         for strategy in ("beginning", *PART.strategies):
-            named[model, strategy] = base + gains.get(strategy, 0.0)
-    return named
+            by_row[model, strategy] = base + gains.get(strategy, 0.0)
+    return by_row
 
 
 def test_a_gain_of_one_model_alone(tmp_path: Path) -> None:
@@ -86,6 +86,20 @@ def test_the_other_model_gains(tmp_path: Path) -> None:
     assert "A: `beginning`, in points of R-Lsum: above `select` (+" in text
     assert "for 1 of 2 strategies" in text
     assert "ends" not in text + " ".join(cells)
+
+
+def test_a_part_is_tested_when_all_its_rows_are_there(tmp_path: Path) -> None:
+    """Its tests are corrected together, so a part of them would say more than all."""
+    given = scores({}, {})
+    stored(tmp_path, given)
+    rows, _, _ = program.read_rows(Results(tmp_path), PART)
+    assert program.missing_rows(rows, PART) == []
+    others = {key: row for key, row in rows.items() if key != ("B", "ends")}
+    assert program.missing_rows(others, PART) == ["B, ends"]
+    assert (
+        program.missing_rows({("A", "beginning"): rows["A", "beginning"]}, PART)[0]
+        == "a second model"
+    )
 
 
 @pytest.mark.parametrize("name", program.PARTS)

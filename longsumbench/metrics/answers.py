@@ -70,7 +70,7 @@ class SummaryAnswers(Metric):
 
     Questions are those of the example (`Example.questions`), then one about each planted fact. An answer about a planted
     fact is right if `match_facts` finds it; one to a given question counts by its token F1, as in SQuAD (Rajpurkar et al.
-    2016). "Not said" is an answer.
+    2016). "Not said" is an answer. An example without an answer to some question, as of a server that fails, has no score.
 
     * `answers`: right; `answers_wrong`: another answer; `answers_missing`: not said. They add up to 1;
     * `answers_guessed`: what the same reader gets right without a text;
@@ -115,6 +115,7 @@ class SummaryAnswers(Metric):
                 texts = [prediction, *_other_texts(task, example)]
                 questions += [_ask(task, text) for text in texts if text != ""]
         self._reader.ask(questions, self.scoring.device)
+        self._reader.check_any_answer()
 
     def score(self, prediction: str, example: Example) -> dict[str, float]:
         """Score one prediction; `columns` → 0–1, NaN without questions."""
@@ -129,7 +130,7 @@ class SummaryAnswers(Metric):
         for task in _list_tasks(example):
             answer = self._find_answer(task, prediction)
             right = _count_right(task, answer)
-            missing = float(_NOT_SAID.match(answer) is not None)
+            missing = np.nan if answer is None else float(_NOT_SAID.match(answer) is not None)
             others = []
             for text in _other_texts(task, example):
                 others.append(
@@ -137,18 +138,19 @@ class SummaryAnswers(Metric):
                 )
             guessed, source, _ = others
             rows.append([right, 1 - right - missing, missing, *others, source - guessed])
-            scores.append(SentenceScore(right, -1, f"{task.question} {answer or 'not said'}"))
+            if answer is not None:
+                scores.append(SentenceScore(right, -1, f"{task.question} {answer or 'not said'}"))
         means = np.mean(rows, axis=0).tolist() if rows else [np.nan] * len(self.columns)
         return dict(zip(self.columns, means, strict=True)), scores
 
-    def _find_answer(self, task: _ReaderQuestion, text: str | None) -> str:
-        """Return the answer; an empty text says nothing."""
-        answer = "" if text == "" else self._reader.find_answer(_ask(task, text))
-        return answer or ""
+    def _find_answer(self, task: _ReaderQuestion, text: str | None) -> str | None:
+        """Return the answer; an empty text says nothing. None: the reader gave none."""
+        answer: str | None = "" if text == "" else self._reader.find_answer(_ask(task, text))
+        return answer
 
 
 def _ask(task: _ReaderQuestion, text: str | None) -> JudgeQuestion:
-    return JudgeQuestion(task.prompt(text), str.strip, is_json=False)
+    return JudgeQuestion(task.prompt(text), lambda answer: answer.strip() or None, is_json=False)
 
 
 def _list_tasks(example: Example) -> Iterator[_ReaderQuestion]:
@@ -181,8 +183,13 @@ def _find_passages(question: str, sentences: tuple[str, ...]) -> str:
     return " ".join(sentences[index] for index in sorted(chosen))
 
 
-def _count_right(task: _ReaderQuestion, answer: str) -> float:
-    """Return 1 for the answer to a planted fact, or the token F1 with the best of the given answers; 0 if nothing is said."""
+def _count_right(task: _ReaderQuestion, answer: str | None) -> float:
+    """Return 1 for the answer to a planted fact, or the token F1 with the best of the given answers; 0 if nothing is said.
+
+    NaN without an answer: a server that fails says nothing about a summary.
+    """
+    if answer is None:
+        return np.nan
     if _NOT_SAID.match(answer):
         return 0.0
     if task.fact is None:

@@ -88,7 +88,7 @@ class JudgeModel:
             decisive = core.outcome_settings(self.settings) | self.engine.identity()
         # of what decides an answer, next to its question
         self.key = digest([version, prompts(), _RETRIES, decisive])
-        self._answers: dict[str, str] = {}  # prompt → JSON; empty: no verdict
+        self._answers: dict[str, str] = {}  # prompt → JSON or text; empty: no verdict
         self._cause = "its answers have another format"
         self._stored = RequestCache(user_cache().root / REQUESTS)
 
@@ -141,27 +141,20 @@ class JudgeModel:
                 answers = track(answers, f"asking {self.name}", len(requests), "requests")
                 for question, answer in zip([*waiting.values()], answers, strict=True):
                     text = split_answer(answer.text, self.settings.thinking_end).text
-                    json = ""
-                    if not question.is_json:
-                        json = text
-                    elif answer.complete and not answer.refused:
-                        json = text[text.find("{") : text.rfind("}") + 1]
-                    if _read(question, json) is None:
-                        json = ""
+                    reply = "" if question.is_json else text
+                    if question.is_json and answer.complete and not answer.refused:
+                        reply = text[text.find("{") : text.rfind("}") + 1]
+                    if _read(question, reply) is None:
+                        reply = ""
                     if answer.problem:
                         self._cause = str(answer.problem)
                     # an answer of another format is asked for again in the same conversation
-                    if (
-                        json
-                        or not question.is_json
-                        or answer.problem
-                        or answer.refused
-                        or attempt == _RETRIES
-                    ):
+                    is_last = attempt == _RETRIES or not question.is_json
+                    if reply or answer.problem or answer.refused or is_last:
                         prompt = waiting.pop(question.prompt).prompt
-                        self._answers[prompt] = json
+                        self._answers[prompt] = reply
                         if not answer.problem:  # a server may answer it later
-                            self._stored.put(digest((self.key, prompt)), self.name, json)
+                            self._stored.put(digest((self.key, prompt)), self.name, reply)
                     turns[question.prompt] += [
                         {"role": "assistant", "content": text[:_QUOTED]},
                         {"role": "user", "content": prompts()["again"]},

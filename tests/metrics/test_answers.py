@@ -9,12 +9,12 @@ from typing import Any
 import pytest
 from support.drawn import example as example_of
 from support.run_records import record
-from support.scripted_engine import Script, use_script
+from support.scripted_engine import Script, answer, use_script
 
 from longsumbench.core import Example, PlantedFact, Question, Request, Scoring
 from longsumbench.corpora.jsonl import jsonl_example
 from longsumbench.corpora.planting.plant import plant_facts, read_templates
-from longsumbench.errors import UsageError
+from longsumbench.errors import EnvironmentProblem, UsageError
 from longsumbench.leaderboards.significance import build_blocks
 from longsumbench.metrics.aggregate import MeasureMean
 from longsumbench.metrics.answers import SummaryAnswers
@@ -47,7 +47,7 @@ def reader(monkeypatch: pytest.MonkeyPatch, says: dict[str, str]) -> Script:
 
     def reply(request: Request) -> str:
         prompt = request.messages[0]["content"]
-        return next((answer for key, answer in says.items() if key in prompt), "Rome")
+        return next((said for key, said in says.items() if key in prompt), "Rome")
 
     return use_script(monkeypatch, {"reader": reply})
 
@@ -103,6 +103,28 @@ def test_an_empty_summary_and_an_example_without_questions(monkeypatch: pytest.M
     assert {str(value) for value in answers().score("A.", example_of("two", ["A."])).values()} == {
         "nan"
     }
+
+
+def test_no_answer_is_not_a_wrong_one(monkeypatch: pytest.MonkeyPatch) -> None:
+    """What a server cannot answer has no score, also of the summary alone; without any answer it is an error."""
+    broken = answer("", problem=EnvironmentProblem("the server is down"))
+    example = replace(
+        example_of("one", ["A source."], reference=[]), questions=(Question("Where?", ("Rome",)),)
+    )
+    use_script(
+        monkeypatch,
+        {"reader": lambda asked: broken if "A summary" in asked.messages[0]["content"] else "Rome"},
+    )
+    scores, kept = answers().score_sentences("A summary.", example)
+    assert kept == []
+    assert str([scores[name] for name in ("answers", "answers_wrong", "answers_missing")]) == (
+        "[nan, nan, nan]"
+    )
+    assert (scores["answers_guessed"], scores["answers_source"]) == (1, 1)
+    use_script(monkeypatch, {"reader": lambda asked: broken})
+    other = replace(example, questions=(Question("When?", ("May",)),))
+    with pytest.raises(EnvironmentProblem, match="the server is down"):
+        answers().score("Another.", other)
 
 
 def planted(register: str) -> Example:
