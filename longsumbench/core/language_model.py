@@ -1,6 +1,6 @@
 """The interface of what runs a language model: requests, answers, and an engine that gives them."""
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Protocol
 
@@ -30,6 +30,8 @@ class Request:
     written: tuple[int, ...] = ()
     # New tokens after which the engine stops and the answer is not complete; None: only at `max_tokens`.
     stop_after: int | None = None
+    # Lower-case words: instead of an answer, the probability of each as the first token is asked for.
+    choices: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -56,6 +58,24 @@ class Answer:
     ids: tuple[int, ...] = ()
     # The weight of each page at each new token, [pages, tokens]; None unless evidence is kept of several pages.
     confidences: NDArray[np.float32] | None = None
+    # Of each of `Request.choices`; they add up to 1. Empty if the model gives none.
+    probabilities: tuple[float, ...] = ()
+
+
+def sum_choices(tokens: Iterable[tuple[str, float]], choices: Sequence[str]) -> tuple[float, ...]:
+    """Return the probabilities of choices, relative to their sum; empty if no token is one of them.
+
+    Args:
+        tokens: texts of possible first tokens, with their probabilities; blanks and case do not matter.
+        choices: lower-case words.
+    """
+    sums = dict.fromkeys(choices, 0.0)
+    for text, probability in tokens:
+        word = text.strip().casefold()
+        if word in sums:
+            sums[word] += probability
+    total = sum(sums.values())
+    return tuple(value / total for value in sums.values()) if total > 0 else ()
 
 
 class LanguageModel(Protocol):

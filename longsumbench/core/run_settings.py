@@ -65,6 +65,8 @@ Rule = Annotated[str, OneOf("best", "jackknife")]
 Empty = Annotated[str, OneOf("skip", "zero")]
 Resampling = Annotated[str, OneOf("percentile", "perl")]
 _SupportScheme = Annotated[str, OneOf("sentences", "chunks")]
+_SupportModel = Annotated[str, OneOf("classifier", "language_model")]
+_JudgeForm = Annotated[str, OneOf("json", "probabilities")]
 
 
 @dataclass
@@ -394,6 +396,11 @@ class Scoring:
         "an entailment classifier for support: folder, hub name or NAME@REVISION",
         decides="measures",
     )
+    support_by: _SupportModel = setting(
+        "classifier",
+        "what support_model is: classifier | language_model (yes or no, with judge_settings)",
+        decides="measures",
+    )
     support_label: Text | None = setting(
         None,
         "its label for a supported sentence; null: entailment, supported or so",
@@ -418,12 +425,17 @@ class Scoring:
         "up to three language models for judge: folder, hub name, NAME@REVISION, or name at a server",
         decides="measures",
     )
+    judge_form: _JudgeForm = setting(
+        "json",
+        "a judge's answer: json, about a summary | probabilities (of yes and no, about each sentence)",
+        decides="measures",
+    )
     judge_settings: dict[Text, Any] = setting(
         {}, "their settings, those of model=prompt: {engine: api, base_url: …}", decides="measures"
     )
     judge_key_points: Text | None = setting(
         None,
-        "JSON file, id → key points, for judge; null: the first judge finds them",
+        "JSON file, id → key points, for judge; null: the first judge finds them (probabilities: the references' sentences)",
         decides="measures",
     )
     answer_model: Text | None = setting(

@@ -26,7 +26,7 @@ from longsumbench.core import (
 from longsumbench.errors import UsageError
 from longsumbench.files import digest, read_text
 from longsumbench.metrics.fact_matching import RIGHT, match_facts
-from longsumbench.metrics.judge_model import JudgeModel, JudgeQuestion
+from longsumbench.metrics.judge_model import JudgeModel, JudgeQuestion, fill_prompt
 from longsumbench.modeling.checkpoints import split_revision
 from longsumbench.modeling.ranking import bm25, rank
 
@@ -59,10 +59,8 @@ class _ReaderQuestion(NamedTuple):
 
     def prompt(self, text: str | None) -> str:
         """Return what the reader is asked about a text, or without one."""
-        name = "guess" if text is None else "read"
-        places = {"{text}": text or "", "{question}": self.question}
-        pattern = "|".join(map(re.escape, places))
-        return re.sub(pattern, lambda match: places[match[0]], _texts()[name])
+        prompt = _texts()["guess" if text is None else "read"]
+        return fill_prompt(prompt, {"{text}": text or "", "{question}": self.question})
 
 
 class SummaryAnswers(Metric):

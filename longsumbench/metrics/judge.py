@@ -2,6 +2,8 @@
 
 references --key points--> numbered points, with the numbered sentences of a summary --answer--> recall, precision,
 fluency.
+
+With `score.judge_form=probabilities`, a small model can judge: each key point and each sentence is a question of yes or no.
 """
 
 import logging
@@ -22,7 +24,13 @@ from longsumbench.errors import DataError, UsageError
 from longsumbench.files import BadFile, digest, parse_json, read_json
 from longsumbench.formatting import format_count
 from longsumbench.metrics.aggregate import BOOTSTRAP_SEED
-from longsumbench.metrics.judge_model import JudgeModel, JudgeQuestion, prompts
+from longsumbench.metrics.judge_model import (
+    JudgeModel,
+    JudgeQuestion,
+    does_it_say,
+    prompts,
+    rate_language,
+)
 from longsumbench.metrics.rank_statistics import (
     draw_counts,
     krippendorff_alpha,
@@ -35,16 +43,38 @@ from longsumbench.sentences import SPLITTER_NAME, split_summary
 _log = logging.getLogger(__name__)
 
 _MOST_JUDGES = 3
+_PROBABLE = 0.5  # from here on, a key point counts as stated where judges are compared
 _COLUMNS = ("judge_recall", "judge_precision", "judge_fluency")
+_OF_SEVERAL = (
+    "judge_same",
+    *(f"{column}_{number}" for number, column in product((1, 2, 3), _COLUMNS)),
+)
 
 
 class _JudgeAnswer(msgspec.Struct, frozen=True):
     matches: dict[int, list[int]]  # number of a key point → numbers of the sentences that state it
     fluency: int
 
-    def stating(self) -> set[int]:
-        """Return the numbers of the sentences that state a key point."""
-        return set(chain.from_iterable(self.matches.values()))
+
+class _Verdict(NamedTuple):
+    """What a judge says of a summary.
+
+    Attributes:
+        points: of each key point whether, or how probably, the summary states it.
+        sentences: of each sentence whether, or how probably, it states a key point.
+        fluency: 1–5.
+    """
+
+    points: Sequence[float]
+    sentences: Sequence[float]
+    fluency: float
+
+    def scores(self) -> list[float]:
+        """Return recall, precision and fluency; the first two need key points."""
+        recall = precision = math.nan
+        if self.points:
+            recall, precision = float(np.mean(self.points)), float(np.mean(self.sentences))
+        return [recall, precision, self.fluency]
 
 
 class _Task(NamedTuple):
@@ -67,6 +97,11 @@ class Judge(core.Metric):
     an example's questions without a verdict. Of several judges, `judge_same` is the share of key points on which they
     agree, and `judge_alpha` Krippendorff's α of these verdicts over all examples.
 
+    By probabilities, recall is the mean probability that the summary says a key point, and precision that the references
+    say a sentence; fluency is the expected rating. Key points that are not given are the sentences of the references.
+    `judge_margin` is the recall of an example's references minus that of another example's references, which is 0 for a
+    judge that tells nothing apart.
+
     Deviation: the key points are those of all references together, where FineSurE has one reference.
     """
 
@@ -75,10 +110,7 @@ class Judge(core.Metric):
     # 1 missed verdicts before a second thought, and after less usual marks of thinking
     version = 2
     columns = (*_COLUMNS, "judge_missing")
-    further = (
-        "judge_same",
-        *(f"{column}_{number}" for number, column in product((1, 2, 3), _COLUMNS)),
-    )
+    further = ("judge_margin", *_OF_SEVERAL)
     units = MappingProxyType(
         {name: "1–5" for name in (*columns, *further) if "fluency" in name} | {"judge_alpha": "α"}
     )
@@ -86,6 +118,7 @@ class Judge(core.Metric):
     def __init__(self, scoring: core.Scoring) -> None:
         super().__init__(scoring)
         self._on_points: dict[_Task, list[list[bool]]] = {}  # answers, [judges, key points]
+        self._unlike: dict[str, str] = {}  # id → the references of an example of another source
 
     def check(self) -> None:
         """Open the models, and read the file of key points."""
@@ -97,6 +130,9 @@ class Judge(core.Metric):
         models = ",".join(
             f"{Path(split_revision(judge.name)[0]).name}@{judge.key[:8]}" for judge in self._judges
         )
+        if self._by_probabilities:
+            models += "|form:probabilities"
+            points = "sentences" if self._given is None else points
         parts = f"models:{models}|prompts:{digest(prompts())[:8]}|key_points:{points}|sentences:{SPLITTER_NAME}"
         return f"{self.name}:{self.version}|{parts}"
 
@@ -105,6 +141,8 @@ class Judge(core.Metric):
         """Say what it costs, and ask all judges what is not answered yet."""
         device = self.scoring.device
         tasks = [_task(*item) for item in items]
+        if len(tasks) > 1:
+            self._unlike = _find_unlike_references(tasks)
         tasks = [task for task in tasks if task.sentences]
         costs = [self._cost(judge, tasks) for judge in self._judges]
         if any(costs):
@@ -112,7 +150,9 @@ class Judge(core.Metric):
             _log.info(f"judges: {described}; not counting answers that are asked for again")
         self._judges[0].ask(filter(None, map(self._points_question, tasks)), device)
         for judge in self._judges:
-            judge.ask((self._question(task) for task in tasks), device)
+            questions = map(self._questions, tasks)
+            margins = map(self._margin_questions, tasks)
+            judge.ask(chain.from_iterable(chain(questions, margins)), device)
             judge.check_any_answer()
 
     def score(self, prediction: str, example: Example) -> dict[str, float]:
@@ -131,17 +171,24 @@ class Judge(core.Metric):
         has_points = points or (task.reference and self._given is None)
         rows = [[0.0 if has_points else math.nan, math.nan, math.nan]] * len(self._judges)
         if task.sentences:
-            asked = [judge.find_answer(self._question(task)) for judge in self._judges]
-            rows = [_score_answer(task, answer) for answer in asked]
-            if points and None not in asked:
-                sentence_scores = self._mean_over_judges(task, points, asked)
+            verdicts = []
+            for judge in self._judges:
+                answers = [judge.find_answer(question) for question in self._questions(task)]
+                asked += answers
+                verdicts.append(_join_answers(answers, len(points or ())))
+            rows = [[math.nan] * 3 if each is None else each.scores() for each in verdicts]
+            complete = [verdict for verdict in verdicts if verdict is not None]
+            if points and len(complete) == len(verdicts):
+                sentence_scores = self._mean_over_judges(task, points, complete)
             asked += [points] if self._points_question(task) else []
         missing = float(np.mean([answer is None for answer in asked])) if asked else math.nan
         scores = dict(zip(self.columns, [*np.mean(rows, axis=0).tolist(), missing], strict=True))
+        if self._by_probabilities:
+            scores["judge_margin"] = self._find_margin(task)
         if len(rows) > 1:
             equal = np.ptp(np.array(self._on_points.get(task, [[]]), dtype=float), axis=0) == 0
             values = [float(equal.mean()) if equal.size else math.nan, *chain(*rows)]
-            scores |= dict(zip(self.further, values, strict=False))
+            scores |= dict(zip(_OF_SEVERAL, values, strict=False))
         return scores, sentence_scores
 
     def pooled(self) -> dict[str, tuple[float, float, float, int]]:
@@ -161,16 +208,35 @@ class Judge(core.Metric):
         return {} if math.isnan(low) else {"judge_alpha": (float(draws[0]), low, high, len(rows))}
 
     def _mean_over_judges(
-        self, task: _Task, points: Sequence[str], answers: Sequence[_JudgeAnswer]
+        self, task: _Task, points: Sequence[str], verdicts: Sequence[_Verdict]
     ) -> list[SentenceScore]:
-        on_points, on_sentences = [], []  # [judges, key points], [judges, sentences]
-        for answer in answers:
-            stating = answer.stating()
-            on_points.append([bool(answer.matches[number + 1]) for number in range(len(points))])
-            on_sentences.append([number + 1 in stating for number in range(len(task.sentences))])
-        self._on_points[task] = on_points
-        shares = [*np.mean(on_points, axis=0).tolist(), *np.mean(on_sentences, axis=0).tolist()]
+        self._on_points[task] = [
+            [value >= _PROBABLE for value in verdict.points] for verdict in verdicts
+        ]
+        rows = [[*verdict.points, *verdict.sentences] for verdict in verdicts]
+        shares = np.mean(rows, axis=0).tolist()
         return [SentenceScore(share, -1, point) for share, point in zip_longest(shares, points)]
+
+    @property
+    def _by_probabilities(self) -> bool:
+        return self.scoring.judge_form == "probabilities"
+
+    def _margin_questions(self, task: _Task) -> list[JudgeQuestion]:
+        """Return whether the references say each key point, and then whether those of another example do."""
+        unlike = self._unlike.get(task.id)
+        if not (self._by_probabilities and task.reference and unlike):
+            return []
+        points = self._points(task) or ()
+        return [does_it_say(text, point) for text in (task.reference, unlike) for point in points]
+
+    def _find_margin(self, task: _Task) -> float:
+        """Return the recall of the references minus that of those of another example, NaN if it is unknown."""
+        questions = self._margin_questions(task)
+        rows = [[judge.find_answer(each) for each in questions] for judge in self._judges]
+        if not questions or None in chain(*rows):
+            return math.nan
+        recall, recall_of_unlike = np.split(np.mean(rows, axis=0), 2)
+        return float(recall.mean() - recall_of_unlike.mean())
 
     @cached_property
     def _judges(self) -> list[JudgeModel]:
@@ -194,6 +260,8 @@ class Judge(core.Metric):
 
     def _points(self, task: _Task) -> Sequence[str] | None:
         """Return the key points; empty if there is nothing to find them for, None without an answer."""
+        if self._given is None and self._by_probabilities:
+            return tuple(dict.fromkeys(split_summary(task.reference)))
         if self._given is None:
             question = self._points_question(task)
             return self._judges[0].find_answer(question) if question else ()
@@ -203,30 +271,41 @@ class Judge(core.Metric):
         return self._given[task.id]
 
     def _points_question(self, task: _Task) -> JudgeQuestion | None:
-        if self._given is not None or not (task.reference and task.sentences):
+        if self._by_probabilities or self._given is not None:
+            return None
+        if not (task.reference and task.sentences):
             return None
         return JudgeQuestion(f"{prompts()['key_points']}\n\n{task.reference}", _read_points)
 
-    def _question(self, task: _Task, points: Sequence[str] | None = None) -> JudgeQuestion:
+    def _questions(self, task: _Task, points: Sequence[str] | None = None) -> list[JudgeQuestion]:
         """Return what each judge is asked about a summary; default: with its key points, if any are known."""
         points = (self._points(task) or ()) if points is None else points
+        if self._by_probabilities:
+            summary, passage = " ".join(task.sentences), "\n".join(points)
+            of_points = [does_it_say(summary, point) for point in points]
+            of_sentences = [
+                does_it_say(passage, sentence) for sentence in task.sentences if passage
+            ]
+            return [*of_points, *of_sentences, rate_language(summary)]
         lists = f"{_numbered('Key points:', points)}\n\n{_numbered('Summary:', task.sentences)}"
         read = partial(_read_answer, num_points=len(points), num_sentences=len(task.sentences))
-        return JudgeQuestion(f"{prompts()['verdict']}\n\n{lists}", read)
+        return [JudgeQuestion(f"{prompts()['verdict']}\n\n{lists}", read)]
 
     def _cost(self, judge: JudgeModel, tasks: Sequence[_Task]) -> str:
         """Describe the requests that are not answered yet, without retries; empty if there are none."""
-        first, longest, tokens = self._judges[0], judge.settings.decode_length, dict[str, int]()
+        first, tokens = self._judges[0], dict[str, int]()
+        longest = 1 if self._by_probabilities else judge.settings.decode_length
         for task in tasks:
             of_points = self._points_question(task)
             # the key points of a new reference are not known, so their length is bounded
             is_unknown = of_points is not None and not first.has_answered(of_points)
             if of_points and is_unknown and judge is first:
                 tokens[of_points.prompt] = judge.count(of_points.prompt)
-            question = self._question(task, () if is_unknown else None)
-            if is_unknown or not judge.has_answered(question):
-                unknown = first.settings.decode_length if is_unknown else 0
-                tokens[question.prompt] = judge.count(question.prompt) + unknown
+            unknown = first.settings.decode_length if is_unknown else 0
+            questions = self._questions(task, () if is_unknown else None)
+            for question in [*questions, *self._margin_questions(task)]:
+                if is_unknown or not judge.has_answered(question):
+                    tokens[question.prompt] = judge.count(question.prompt) + unknown
         most, limit = max(tokens.values(), default=0) + longest, judge.engine.context or math.inf
         if most > limit:
             problem = f"score.judge_models={judge.name} reads {limit:,} tokens, a question and its answer have {most:,}"
@@ -247,6 +326,26 @@ def _task(prediction: str, example: Example) -> _Task:
     return _Task(example.id, reference, sentences, example.source_group())
 
 
+def _join_answers(answers: Sequence[Any], num_points: int) -> _Verdict | None:
+    """Return the verdict of the answers to all questions about a summary; None if a question has none."""
+    if None in answers:
+        return None
+    if isinstance(answers[0], _Verdict):
+        return answers[0]
+    *probabilities, fluency = answers
+    return _Verdict(probabilities[:num_points], probabilities[num_points:], fluency)
+
+
+def _find_unlike_references(tasks: Sequence[_Task]) -> dict[str, str]:
+    """Return the id of each example → the references of the next one of another source; empty if there is none."""
+    unlike = {}
+    for index, task in enumerate(tasks):
+        following = chain(tasks[index + 1 :], tasks[:index])
+        references = (each.reference for each in following if each.group != task.group)
+        unlike[task.id] = next(filter(None, references), "")
+    return unlike
+
+
 def _numbered(heading: str, texts: Sequence[str]) -> str:
     lines = [f"{number}. {text}" for number, text in enumerate(texts, start=1)]
     return "\n".join([heading, *lines])
@@ -261,19 +360,12 @@ def _read_points(text: str) -> list[str] | None:
     return _cleaned(parse_json(text, dict[str, list[str]]).get("key_points", [])) or None
 
 
-def _read_answer(text: str, num_points: int, num_sentences: int) -> _JudgeAnswer | None:
+def _read_answer(text: str, num_points: int, num_sentences: int) -> _Verdict | None:
     answer = parse_json(text, _JudgeAnswer)
-    is_whole = answer.matches.keys() == set(range(1, num_points + 1))
-    is_whole = is_whole and answer.stating() <= set(range(1, num_sentences + 1))
-    return answer if is_whole and 1 <= answer.fluency <= 5 else None
-
-
-def _score_answer(task: _Task, answer: _JudgeAnswer | None) -> list[float]:
-    """Return recall, precision and fluency; the first two need key points."""
-    if answer is None:
-        return [math.nan] * 3
-    recall = precision = math.nan
-    if answer.matches:
-        recall = float(np.mean([bool(numbers) for numbers in answer.matches.values()]))
-        precision = len(answer.stating()) / len(task.sentences)
-    return [recall, precision, answer.fluency]
+    points, sentences = range(1, num_points + 1), range(1, num_sentences + 1)
+    stating = set(chain.from_iterable(answer.matches.values()))
+    is_whole = answer.matches.keys() == set(points) and stating <= set(sentences)
+    if not (is_whole and 1 <= answer.fluency <= 5):
+        return None
+    stated = [float(bool(answer.matches[number])) for number in points]
+    return _Verdict(stated, [float(number in stating) for number in sentences], answer.fluency)

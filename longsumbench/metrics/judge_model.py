@@ -1,9 +1,12 @@
-"""A language model that answers questions about summaries in JSON; each is asked once, and its answer is stored.
+"""A language model that answers questions about summaries; each is asked once, and its answer is stored.
 
-An answer in another format is asked for again in the same conversation, and then there is no verdict.
+An answer is JSON, a text, or the probabilities of some words (`does_it_say`, `rate_language`). JSON in another format is
+asked for again in the same conversation, and then there is no verdict.
 """
 
+import json
 import logging
+import math
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
@@ -19,7 +22,7 @@ from longsumbench.conf import CONF
 from longsumbench.core import Message, registry
 from longsumbench.core.answer_text import split_answer
 from longsumbench.errors import EnvironmentProblem, SuiteError, UsageError
-from longsumbench.files import BadFile, digest, read_text
+from longsumbench.files import BadFile, digest, parse_json, read_text
 from longsumbench.formatting import format_count
 from longsumbench.modeling.checkpoints import split_revision
 from longsumbench.progress import track
@@ -45,6 +48,35 @@ class JudgeQuestion(NamedTuple):
     prompt: str
     read: Callable[[str], Any]  # text → the answer; None or BadFile if it has another format
     is_json: bool = True  # what is around the JSON is left out; other answers are as they are, and not asked for again
+    choices: tuple[str, ...] = ()  # words whose probabilities are the answer
+
+
+def does_it_say(passage: str, statement: str) -> JudgeQuestion:
+    """Return a question whose answer is the probability that a passage says what a statement says."""
+    prompt = fill_prompt(prompts()["says"], {"{passage}": passage, "{statement}": statement})
+    return JudgeQuestion(prompt, lambda text: _read_numbers(text)[0], False, ("yes", "no"))
+
+
+def rate_language(summary: str) -> JudgeQuestion:
+    """Return a question whose answer is the expected rating of a summary's language, 1–5."""
+    ratings = tuple("12345")
+
+    def read(text: str) -> float:
+        products = zip(map(int, ratings), _read_numbers(text), strict=True)
+        return math.fsum(rating * probability for rating, probability in products)
+
+    prompt = fill_prompt(prompts()["rating"], {"{summary}": summary})
+    return JudgeQuestion(prompt, read, False, ratings)
+
+
+def fill_prompt(prompt: str, texts: Mapping[str, str]) -> str:
+    """Put texts into their places; one that names a place changes nothing."""
+    places = "|".join(map(re.escape, texts))
+    return re.sub(places, lambda place: texts[place[0]], prompt)
+
+
+def _read_numbers(text: str) -> list[float]:
+    return parse_json(text, list[float])
 
 
 class JudgeModel:
@@ -132,16 +164,21 @@ class JudgeModel:
                 turns[question.prompt] = [{"role": "user", "content": question.prompt}]
         decoding = core.Decoding(device=device)
         for attempt in range(_RETRIES + 1 if waiting else 0):
-            requests = [
-                core.Request(tuple(turns[prompt]), 0, self.settings.decode_length)
-                for prompt in waiting
-            ]
+            requests = []
+            for prompt, question in waiting.items():
+                longest = 1 if question.choices else self.settings.decode_length
+                turn = tuple(turns[prompt])
+                requests.append(core.Request(turn, 0, longest, choices=question.choices))
             with self._named():
                 answers = self.engine.answer(requests, decoding)
                 answers = track(answers, f"asking {self.name}", len(requests), "requests")
                 for question, answer in zip([*waiting.values()], answers, strict=True):
                     text = split_answer(answer.text, self.settings.thinking_end).text
                     reply = "" if question.is_json else text
+                    if question.choices:
+                        self._cause = "it gives no probabilities of these words"
+                        weighed = answer.probabilities
+                        reply = json.dumps(weighed) if weighed else ""
                     if question.is_json and answer.complete and not answer.refused:
                         reply = text[text.find("{") : text.rfind("}") + 1]
                     if _read(question, reply) is None:

@@ -1,5 +1,7 @@
 """Support: the probability that the source supports each sentence of a summary, by an entailment classifier.
 
+A language model can say it, too: by the probability of "yes" (`score.support_by=language_model`).
+
 `Classifier` is for other metrics, too.
 
 source --premises--> sentences or chunks --most similar--> pairs with a summary sentence --classifier--> maximum, mean
@@ -7,15 +9,17 @@ source --premises--> sentences or chunks --most similar--> pairs with a summary 
 
 import math
 from collections import Counter
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import cached_property
 from itertools import chain
+from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
 
 from longsumbench.core import Example, Metric, Scoring, SentenceScore
 from longsumbench.errors import UsageError
+from longsumbench.metrics.judge_model import JudgeModel, does_it_say
 from longsumbench.metrics.statistics import Numbers
 from longsumbench.modeling.checkpoints import (
     check_finite,
@@ -106,6 +110,7 @@ class Support(Metric):
     A sentence is compared with sentences of the source (SummaC's zero-shot scheme, Laban et al. 2022) or with chunks
     of whole sentences (MiniCheck, Tang et al. 2024), and the largest probability counts. Only the most similar ones are
     compared (LongDocFACTScore, Bishop et al. 2024). The similarity is the sum of the idf weights of shared words.
+    A language model is asked whether a passage says the sentence: the most similar sentences together, or a chunk.
 
     The metric does not apply to an empty summary or an empty source.
 
@@ -121,26 +126,37 @@ class Support(Metric):
         self._loaded: Classifier | None = None
 
     def check(self) -> None:
-        """Load the classifier, find its label, and score a long pair."""
+        """Load the classifier, find its label, and score a long pair; or open the language model."""
+        if self._reader:
+            return
         with reading_checkpoint(self._model.shown_as):
             self.probabilities([_TEST_PAIR])
 
+    def prepare(self, items: Iterable[tuple[str, Example]]) -> None:
+        """Ask a language model about all summaries together, which is faster."""
+        if self._reader:
+            texts = []
+            for prediction, example in items:
+                sentences = split_summary(prediction)
+                for premise, index in self._pairs(sentences, example):
+                    texts.append((premise.text, sentences[index]))
+            self.probabilities(texts)
+
     def score(self, prediction: str, example: Example) -> dict[str, float]:
-        """Score one prediction; `support` → 0–1, or NaN for an empty summary or source."""
+        """Score one prediction; `support` → 0–1, or NaN for an empty summary or source, or without an answer."""
         return self.score_sentences(prediction, example)[0]
 
     def score_sentences(
         self, prediction: str, example: Example
     ) -> tuple[dict[str, float], Sequence[SentenceScore]]:
         """Score one prediction; the score of a sentence is its probability."""
-        source, sentences = list(example.sentences()), split_summary(prediction)
-        if not sentences or not any(map(str.strip, source)):
+        sentences = split_summary(prediction)
+        pairs = self._pairs(sentences, example)
+        if not pairs:
             return {self.name: math.nan}, ()
-        compared = self._premises(source, sentences)
-        pairs = []
-        for index, nearest in enumerate(self._most_similar(compared, sentences)):
-            pairs += [(premise, index) for premise in nearest]
         values = self.probabilities([(premise.text, sentences[index]) for premise, index in pairs])
+        if any(map(math.isnan, values)):
+            return {self.name: math.nan}, ()
         best = [SentenceScore(-1.0, 0)] * len(sentences)
         for (premise, index), value in zip(pairs, values, strict=True):
             if value > best[index].score:
@@ -149,13 +165,9 @@ class Support(Metric):
 
     def signature(self, n: int) -> str:
         """Name the metric, its version, the classifier with its commit and label, the scheme and the splitter."""
-        scoring, model = self.scoring, self._model
-        labels = model.config(_network_class()).id2label
-        parts = {self.name: self.version, "model": model.signature()}
-        if revision := resolved_revision(model.folder):
-            parts["revision"] = revision
+        scoring = self.scoring
+        parts = {self.name: self.version, **self._describe_model()}
         parts |= {
-            "label": labels[entailment_label(labels, scoring.support_label, model.shown_as)],
             "scheme": scoring.support_scheme,
             "top": self._top or "all",
             "length": scoring.support_length,
@@ -164,8 +176,29 @@ class Support(Metric):
         }
         return "|".join(f"{name}:{value}" for name, value in parts.items())
 
+    def _describe_model(self) -> dict[str, str]:
+        if self._reader:
+            name = Path(split_revision(self._reader.name)[0]).name
+            return {"language_model": f"{name}@{self._reader.key[:8]}"}
+        model = self._model
+        labels = model.config(_network_class()).id2label
+        label = labels[entailment_label(labels, self.scoring.support_label, model.shown_as)]
+        described = {"model": model.signature()}
+        if revision := resolved_revision(model.folder):
+            described["revision"] = revision
+        return {**described, "label": label}
+
     def probabilities(self, pairs: Sequence[tuple[str, str]]) -> list[float]:
-        """Return for each pair of a premise and a sentence the probability that the premise supports the sentence."""
+        """Return for each pair of a premise and a sentence the probability that the premise supports the sentence.
+
+        It is NaN if a language model gives none.
+        """
+        if self._reader:
+            questions = [does_it_say(*pair) for pair in pairs]
+            self._reader.ask(questions, self.scoring.device)
+            self._reader.check_any_answer()
+            answers = map(self._reader.find_answer, questions)
+            return [math.nan if answer is None else answer for answer in answers]
         return self._classifier().probabilities(pairs, self._model.shown_as)
 
     @property
@@ -173,8 +206,25 @@ class Support(Metric):
         chunks = self.scoring.support_scheme == "chunks"
         return self.scoring.support_top or (None if chunks else _TOP_SENTENCES)
 
+    def _pairs(self, sentences: Sequence[str], example: Example) -> list[tuple[Premise, int]]:
+        """Return what each sentence of a summary is compared with, and the index of that sentence."""
+        source = list(example.sentences())
+        if not sentences or not any(map(str.strip, source)):
+            return []
+        compared = self._premises(source, sentences)
+        pairs = []
+        are_read_together = self._reader and self.scoring.support_scheme == "sentences"
+        for index, nearest in enumerate(self._most_similar(compared, sentences)):
+            passages = [_join(nearest)] if are_read_together else nearest
+            pairs += [(premise, index) for premise in passages]
+        return pairs
+
     def _premises(self, source: Sequence[str], sentences: Sequence[str]) -> list[Premise]:
         """Return what is compared; each fits into the classifier with the longest of the sentences."""
+        if self._reader:
+            count, longest = self._reader.count, self.scoring.support_length
+            chunks = self.scoring.support_scheme == "chunks"
+            return premises(source, lambda texts: list(map(count, texts)), longest, chunks)
         tokenizer, _, _, limit, _ = self._classifier()
         room = limit - tokenizer.num_special_tokens_to_add(pair=True)
 
@@ -202,6 +252,14 @@ class Support(Metric):
             yield [compared[index] for index in sorted(rank(similarity)[: self._top])]
 
     @cached_property
+    def _reader(self) -> JudgeModel | None:
+        """The language model, if one is asked."""
+        scoring, name = self.scoring, self.scoring.support_model
+        if scoring.support_by != "language_model" or not name:
+            return None
+        return JudgeModel(name, scoring.judge_settings, self.version, _MODEL_SETTING)
+
+    @cached_property
     def _model(self) -> Pretrained:
         name, revision = split_revision(self.scoring.support_model or "")
         return Pretrained.find(name, _MODEL_SETTING, revision=revision, pickled=True)
@@ -221,6 +279,12 @@ class Support(Metric):
             network = network.to(choose_device(self.scoring.device)).eval()
             self._loaded = Classifier(tokenizer, network, label, limit, separator)
         return self._loaded
+
+
+def _join(passages: Sequence[Premise]) -> Premise:
+    """Return passages as one, which begins where the first one does."""
+    text = " ".join(premise.text for premise in passages)
+    return Premise(text, passages[0].source, sum(premise.tokens for premise in passages))
 
 
 def entailment_label(labels: Mapping[int, str], label: str | None, shown_as: str) -> int:

@@ -41,6 +41,7 @@ def footnotes(
         _describe_numbers(rows, columns, statistic),
         join(describe_undecided(comparable), _describe_best_set(comparable)),
         _describe_ranking(runs),
+        _describe_judge(runs),
         _describe_reader(runs),
         describe_budget(runs),
         describe_unlearned(rows),
@@ -168,6 +169,23 @@ def _describe_ranking(runs: Sequence[RunRecord]) -> str:
             guesses = "chance" if name == PLANTED else "a guess about each fact"
             return f"{meaning}; {guesses} reaches {chance.mean:.1f}."
     return f"{meaning}."
+
+
+def _describe_judge(runs: Sequence[RunRecord]) -> str:
+    """Say whether the judge tells references apart, which is the same for all runs, or gives everything the same mark."""
+    ends = set()
+    for run in runs:
+        measures = run.evaluation.measures
+        if recall := measures.get("judge_recall"):
+            ends |= {recall.lo, recall.hi}
+        margin = measures.get("judge_margin")
+        if margin and margin.lo is not None:  # of one example it is unknown
+            tells_nothing = "" if margin.lo > 0 else ": this judge tells nothing apart"
+            finds = f"finds {margin.mean:.1f} points more of a reference in it than in another one"
+            return f"judge: it {finds}{tells_nothing}."
+    if len(ends) == 1 and None not in ends:
+        return "judge: all summaries have the same mark: this judge tells nothing apart."
+    return ""
 
 
 def _describe_reader(runs: Sequence[RunRecord]) -> str:

@@ -43,8 +43,7 @@ from longsumbench.models.prompt.config import PromptConfig
 _log = logging.getLogger(__name__)
 _Described = TypeVar("_Described")
 
-# Seconds until the first retry; every further one waits twice as long.
-FIRST_WAIT = 1.0
+FIRST_WAIT = 1.0  # seconds until the first retry; every further one waits twice as long
 _LONGEST_RETRY_WAIT = 60.0  # seconds
 _LONGEST_CONNECTING = 10.0  # seconds
 _FIRST_REPORTED = 3  # the failure of a request that is logged
@@ -117,10 +116,8 @@ class ApiEngine:
         weakref.finalize(self, self._loop.call_soon_threadsafe, self._loop.stop)
         self._free = asyncio.Semaphore(config.parallel_requests)
         self._cache = RequestCache(user_cache().root / REQUESTS)
-        # The name of the limit in a request.
-        self._limit = "max_tokens"
-        # True once the server has answered.
-        self._reached = False
+        self._limit = "max_tokens"  # its name in a request
+        self._reached = False  # True once the server has answered
         self._reported = set[str]()
 
     def count(self, messages: Sequence[Message]) -> int:
@@ -365,6 +362,7 @@ class ApiEngine:
             output_tokens=output_tokens,
             unread_tokens=unread_tokens,
             thinking=choice.thinking,
+            probabilities=choice.weigh(request.choices),
         )
 
     def _count_tokens(self, request: Request, reply: Reply) -> tuple[int, int, int]:
@@ -469,6 +467,8 @@ def _request_body(config: PromptConfig, request: Request, decoding: Decoding) ->
     }
     if decoding.temperature:
         body |= {"top_p": decoding.top_p, "seed": request.seed}
+    if request.choices:
+        body |= {"logprobs": True, "top_logprobs": 20}  # the most that servers give
     if config.thinking is not None:
         body["chat_template_kwargs"] = {"enable_thinking": config.thinking}
     return body | (config.extra_body or {})

@@ -1,9 +1,13 @@
 """What an OpenAI-compatible server says: the JSON of a reply (`Reply`), and of its models (`ModelList`)."""
 
+import math
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Annotated, Any
 
 from msgspec import Meta
+
+from longsumbench.core.language_model import sum_choices
 
 # Values of `finish_reason`, in lower case: of a complete answer.
 _COMPLETE = (
@@ -67,6 +71,7 @@ class Choice:
     message: _ReplyMessage | None = None
     finish_reason: Any = None
     index: int | None = None
+    logprobs: Any = None  # of the tokens; only if they were asked for
 
     @property
     def reason(self) -> str:
@@ -89,6 +94,15 @@ class Choice:
         if self.reason in _FILTERS or (self.message and self.message.refusal):
             return True
         return not self.text and self.reason not in _COMPLETE + _CUT
+
+    def weigh(self, choices: Sequence[str]) -> tuple[float, ...]:
+        """Return the probabilities of choices as the first token; empty if the server gives none."""
+        try:
+            likeliest = self.logprobs["content"][0]["top_logprobs"]
+            tokens = [(str(each["token"]), math.exp(each["logprob"])) for each in likeliest]
+        except (LookupError, OverflowError, TypeError):
+            return ()
+        return sum_choices(tokens, choices)
 
     @property
     def text(self) -> str:

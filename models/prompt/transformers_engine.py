@@ -14,6 +14,7 @@ from torch.nn.utils.rnn import pad_sequence
 
 from longsumbench.core import Answer, Decoding, Request
 from longsumbench.core.answer_text import known_marks
+from longsumbench.core.language_model import sum_choices
 from longsumbench.core.unfinished_work import UnfinishedWork
 from longsumbench.files import digest
 from longsumbench.modeling.generation import (
@@ -122,6 +123,8 @@ class TransformersEngine(CausalCheckpoint):
     def _answer_batch(self, requests: Sequence[Request], decoding: Decoding) -> list[Answer]:
         """Answer requests together that have the same limits."""
         rows = self._make_rows(requests)
+        if requests[0].choices:
+            return self._weigh_choices(rows, requests)
         new_tokens = torch.split(self._generate(rows, requests[0], decoding), rows.num_pages)
         answers = []
         for request, prompts, pages in zip(requests, rows.prompts, new_tokens, strict=True):
@@ -155,6 +158,43 @@ class TransformersEngine(CausalCheckpoint):
                 logits_processor=transformers.LogitsProcessorList(processors),
             )
         return outputs[:, rows.ids.shape[1] :]
+
+    def _weigh_choices(self, rows: "_Rows", requests: Sequence[Request]) -> list[Answer]:
+        """Return the probabilities of the choices of some requests, each of one page; what all share is read once."""
+        prompts = [pages[0] for pages in rows.prompts]
+        shared = min(_count_shared(prompts), min(map(len, prompts)) - 1)
+        ends = [torch.tensor(prompt[shared:], device=rows.ids.device) for prompt in prompts]
+        ids = pad_sequence(ends, True, self._padding, "left")
+        mask = pad_sequence([torch.ones_like(end) for end in ends], True, 0, "left")
+        options: dict[str, Any] = {"logits_to_keep": 1, "use_cache": shared > 0}
+        with checked_logits(self.network, sampled=False):
+            if shared:
+                beginning = torch.tensor([prompts[0][:shared]], device=ids.device)
+                cache = self.network(input_ids=beginning, **options).past_key_values
+                cache.batch_repeat_interleave(len(prompts))
+                options["past_key_values"] = cache
+            logits = self.network(
+                input_ids=ids,
+                attention_mask=torch.cat([mask.new_ones(len(mask), shared), mask], dim=1),
+                position_ids=shared + (mask.cumsum(dim=1) - 1).clamp(min=0),
+                **options,
+            ).logits[:, -1]
+        choices = requests[0].choices
+        texts = self._texts_of_choices(choices)
+        probabilities = logits.float().softmax(dim=-1)[:, list(texts)].tolist()
+        answers = []
+        for prompt, values in zip(prompts, probabilities, strict=True):
+            weighed = sum_choices(zip(texts.values(), values, strict=True), choices)
+            answers.append(Answer("", True, False, len(prompt), 0, probabilities=weighed))
+        return answers
+
+    def _texts_of_choices(self, choices: Sequence[str]) -> dict[int, str]:
+        """Return the tokens that may be one of the choices → their texts."""
+        texts = {}
+        for token, place in self.tokenizer.get_vocab().items():
+            if any(choice in token.casefold() for choice in choices):
+                texts[place] = self.tokenizer.decode([place])
+        return texts
 
     def _make_answer(
         self,
@@ -253,6 +293,14 @@ class _Rows:
         return PageMixture(self.num_pages, confidence_function, processor, self.ids.device, draws)
 
 
+def _count_shared(prompts: Sequence[Sequence[int]]) -> int:
+    """Return the number of first tokens that all prompts have in common; 0 for one prompt."""
+    if len(prompts) == 1:
+        return 0
+    columns = zip(*prompts, strict=False)
+    return sum(1 for _ in takewhile(lambda tokens: len(set(tokens)) == 1, columns))
+
+
 def _batches(requests: Sequence[Request], size: int) -> Iterator[list[Request]]:
     """Yield requests that can be answered together, of about `size` prompts, in their order."""
     for _, alike in groupby(requests, _request_limits):
@@ -268,6 +316,9 @@ def _batches(requests: Sequence[Request], size: int) -> Iterator[list[Request]]:
         yield batch
 
 
-def _request_limits(request: Request) -> tuple[int, int, int | None]:
-    """Return what all requests of a batch have in common."""
-    return len(request.written), request.max_tokens, request.stop_after
+def _request_limits(request: Request) -> tuple[Any, ...]:
+    """Return what all requests of a batch have in common; if choices are weighed, all but the last paragraph."""
+    limits = len(request.written), request.max_tokens, request.stop_after
+    if not request.choices:
+        return limits
+    return *limits, request.choices, request.messages[-1]["content"].rpartition("\n\n")[0]

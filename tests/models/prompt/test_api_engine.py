@@ -1,10 +1,12 @@
 """A language model behind a server: faults, limits, refusals, keys, and the request cache."""
 
 import json
+import math
 import sys
 import threading
 import time
 from collections.abc import Callable, Iterable, Iterator
+from dataclasses import replace
 from email.utils import formatdate
 from itertools import chain, repeat
 from pathlib import Path
@@ -275,6 +277,32 @@ def test_a_complete_answer_without_text_is_none(kind: str, request_cache: Path) 
     assert "failed 3 times (finish_reason=" in str(answers[1].problem)
     assert len(server.bodies) == 5
     assert stored_answers(request_cache) == 2
+
+
+LIKELIEST = [{"token": " Yes", "logprob": -1.0}, {"token": "no", "logprob": -2.0}]
+
+
+@pytest.mark.parametrize(
+    ("logprobs", "expected"),
+    [
+        ({"content": [{"top_logprobs": LIKELIEST}]}, (1 / (1 + math.exp(-1)), 1 / (1 + math.e))),
+        ({"content": [{"top_logprobs": [{"token": "The", "logprob": -0.1}]}]}, ()),
+        ({"content": []}, ()),
+        (None, ()),
+    ],
+)
+def test_choices_are_weighed_by_what_the_server_gives(
+    logprobs: Any, expected: tuple[float, ...]
+) -> None:
+    """One token is asked for, with its likeliest alternatives; a server may have no choice among them, or give none."""
+    message = {"role": "assistant", "content": "Yes"}
+    choice = {"message": message, "finish_reason": "length", "logprobs": logprobs}
+    with api_server(reply=lambda body: {"choices": [choice]}) as server:
+        request = replace(question(0), max_tokens=1, choices=("yes", "no"))
+        (weighed,) = open_api(server.base_url).answer([request], Decoding())
+    (body,) = server.bodies
+    assert (body["logprobs"], body["top_logprobs"], body["max_tokens"]) == (True, 20, 1)
+    assert weighed.probabilities == pytest.approx(expected)
 
 
 def test_the_first_choice_is_that_of_the_lowest_index() -> None:

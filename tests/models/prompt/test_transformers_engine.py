@@ -111,6 +111,28 @@ def test_samples_depend_on_their_seeds_alone(folder: Path) -> None:
     assert list(opened.answer([replace(REQUESTS[0], seed=9)], decoding)) != together[:1]
 
 
+def test_choices_are_weighed_by_the_next_token(folder: Path) -> None:
+    """In a batch padded on the left, the probabilities are those of the next token after each prompt alone."""
+    choices = ("e", "t")
+    opened = engine(folder)
+    requests = [replace(one, choices=choices) for one in REQUESTS]
+    tokenizer = AutoTokenizer.from_pretrained(folder)
+    network = AutoModelForCausalLM.from_pretrained(folder)
+    texts = [tokenizer.decode([place]).strip().casefold() for place in range(len(tokenizer))]
+    for request, answer in zip(requests, opened.answer(requests, GREEDY), strict=True):
+        ids = torch.tensor([chat_ids(tokenizer, request.messages, opened.config)])
+        with torch.inference_mode():
+            probabilities = network(ids).logits[0, -1].softmax(dim=-1)
+        of_choice = [
+            sum(float(probabilities[place]) for place, text in enumerate(texts) if text == choice)
+            for choice in choices
+        ]
+        expected = [probability / sum(of_choice) for probability in of_choice]
+        assert answer.probabilities == pytest.approx(expected, rel=1e-4)
+    (unknown,) = opened.answer([replace(REQUESTS[0], choices=("no such token",))], GREEDY)
+    assert unknown.probabilities == ()
+
+
 def test_any_end_on_the_card_ends_an_answer(tmp_path: Path) -> None:
     """Several end tokens on the card all end answers; what reaches the limit is not complete."""
     opened = engine(causal_folder())
