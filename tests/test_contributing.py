@@ -22,13 +22,7 @@ from longsumbench.runs.record import RunRecord, source_seen
 from longsumbench.runs.results import Results
 
 GUIDE = (ROOT / "CONTRIBUTING.md").read_text()
-SHORT = (
-    "train.max_steps=2",
-    "train.eval_steps=2",
-    "train.eval_examples=2",
-    "train.warmup_steps=1",
-    "decode.limit=4",
-)
+SHORT = "train.max_steps=2 train.eval_steps=2 train.eval_examples=2 train.warmup_steps=1"
 
 
 @pytest.fixture
@@ -54,22 +48,17 @@ def run(results: Path, *words: str) -> RunRecord:
 
 def test_a_plain_system(package: Path, tmp_path: Path) -> None:
     """Last keeps the last words of the source, and its setting is known."""
-    record = run(
-        package,
-        "model=last",
-        "model.words=3",
-        "dataset=jsonl",
-        f"dataset.path={write_jsonl(tmp_path / 'toy')}",
-    )
+    texts = write_jsonl(tmp_path / "toy")
+    words = f"model=last model.words=3 dataset=jsonl dataset.path={texts}"
+    record = run(package, *words.split())
     assert record.evaluation.outputs is not None
     assert record.evaluation.outputs.words == 3
 
 
 def test_a_neural_system(package: Path) -> None:
     """Near trains, with the parameters of its own attention, decodes, and counts what it does not read."""
-    record = run(
-        package, "model=near", "model.num_units=2", "dataset=probe", "dataset.limit=20", *SHORT
-    )
+    words = f"model=near model.num_units=2 dataset=probe dataset.limit=20 decode.limit=4 {SHORT}"
+    record = run(package, *words.split())
     assert record.fit.steps == 2
     (run_folder,) = Results(package).run_folders("probe", "near/*")
     weights = load_file(run_folder / "work" / "checkpoint" / "model.safetensors")
@@ -92,13 +81,8 @@ def test_a_dataset_and_a_metric(package: Path, tmp_path: Path) -> None:
         '{"id": "2", "body": "Rain.", "subject": "7"}',
     ]
     (letters / "test.jsonl").write_text("\n".join(rows))
-    words = [
-        "dataset=letters",
-        f"dataset.path={letters}",
-        "model=last",
-        "score.metrics=[number_recall]",
-    ]
-    assert run(package, *words).evaluation.measures["number_recall"].mean == 50.0
+    words = f"dataset=letters dataset.path={letters} model=last score.metrics=[number_recall]"
+    assert run(package, *words.split()).evaluation.measures["number_recall"].mean == 50.0
 
 
 def test_a_command_and_a_page(package: Path, tmp_path: Path, run_command: Command) -> None:
@@ -115,23 +99,21 @@ def test_a_command_and_a_page(package: Path, tmp_path: Path, run_command: Comman
 @pytest.mark.parametrize(
     ("words", "summary"),
     [
-        (["model=ranker", "model.rank=early"], "We paid 40 pounds."),
-        (
-            ["model=prompt", "model.engine=parrot", "model.checkpoint=2", "model.reading=whole"],
-            "We paid",
-        ),
-        (["model=prompt", "model.decode_length=9", "model.reading=middle"], None),
+        ("model=ranker model.rank=early", "We paid 40 pounds."),
+        ("model=prompt model.engine=parrot model.checkpoint=2 model.reading=whole", "We paid"),
+        ("model=prompt model.decode_length=9 model.reading=middle model.checkpoint=TINY", None),
     ],
 )
 def test_a_ranker_a_reading_and_an_engine(
-    package: Path, tmp_path: Path, words: list[str], summary: str | None
+    package: Path, tmp_path: Path, words: str, summary: str | None
 ) -> None:
     """The ranker copies the first sentence, the engine repeats two words; the reading skips a third of the text."""
     text = f"We paid 40 pounds. {'The rain fell on the long road to the sea. ' * 20}"
     letters = tmp_path / "test.jsonl"
     write_json(letters, {"id": "1", "body": text, "subject": "Paid 40"})
-    words = words if summary else [*words, f"model.checkpoint={causal_folder()}"]
-    record = run(package, *words, "dataset=letters", f"dataset.path={letters}", "model.length=4")
+    words = words.replace("TINY", str(causal_folder()))
+    words += f" dataset=letters dataset.path={letters} model.length=4"
+    record = run(package, *words.split())
     (folder,) = Results(package).run_folders()
     (row,) = read_summaries(folder / "predictions.jsonl")
     assert summary in (None, row.text)
@@ -147,28 +129,24 @@ def order(paragraphs): return []
 """
 
 
-@pytest.mark.parametrize(
-    ("words", "line"),
-    [
-        (["model=odd"], "model 'odd' (odd:Half) lacks `summarize`; see"),
-        (
-            ["model=ranker", "model.rank=odd"],
-            "ranker 'odd' (odd:order) does not fit: order() takes 1",
-        ),
-        (["model=prompt", "model.reading=odd"], "reading 'odd' (odd:Way) lacks `mixes_pages`; see"),
-    ],
-)
+UNFIT = {
+    "model=odd": "model 'odd' (odd:Half) lacks `summarize`; see",
+    "model=ranker model.rank=odd": "ranker 'odd' (odd:order) does not fit: order() takes 1",
+    "model=prompt model.reading=odd": "reading 'odd' (odd:Way) lacks `mixes_pages`; see",
+}
+
+
+@pytest.mark.parametrize("words", UNFIT)
 def test_what_does_not_fit_is_named(
-    package: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str], words: list[str], line: str
+    package: Path, tmp_path: Path, run_command: Command, words: str
 ) -> None:
     """The last line names the class and what it lacks, and sends nobody to the project."""
     targets = {"systems": "odd:Half", "rankers": "odd:order", "readings": "odd:Way"}
     groups = {f"longsumbench.{kind}": {"odd": target} for kind, target in targets.items()}
     install_package(tmp_path / "site", "odd", {"odd.py": ODD}, groups)
-    texts = ["dataset=jsonl", f"dataset.path={write_jsonl(tmp_path / 'toy')}"]
-    assert main(["run", *words, *texts, f"results_dir={package}"]) == 2
-    last = capsys.readouterr().err.splitlines()[-1]
-    assert last.startswith(f"longsumbench: the plug-in of {line}")
+    texts = f"dataset=jsonl dataset.path={write_jsonl(tmp_path / 'toy')} results_dir={package}"
+    last = run_command(2, "run", *words.split(), *texts.split()).err.splitlines()[-1]
+    assert last.startswith(f"longsumbench: the plug-in of {UNFIT[words]}")
     assert "report it" not in last
 
 

@@ -1,8 +1,8 @@
 """Sentences of benchmarks/strategies.py, on results made up so that other ones would be false."""
 
 from collections.abc import Mapping
-from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import pytest
 import strategies as program
@@ -25,29 +25,28 @@ def stored(folder: Path, scores: Mapping[tuple[str, str], float]) -> tuple[str, 
         outputs = OutputStats(40, 40, 40, 0, words=80.0, reference_words=120.0)
         counts = {"requests": 40, "prompt_tokens": 40 * TOKENS[strategy]}
         settings = {**program.COMMON, **program.STRATEGIES[strategy], "checkpoint": model}
+        shared: dict[str, Any] = {"dataset": PART.dataset, "n": 40}
         own = record(
             "prompt",
             score + 1,
             run_id=run_id,
-            dataset=PART.dataset,
             variant=run_id,
             config={"model": settings},
             outputs=outputs,
             counts=counts,
-            n=40,
             signature="rouge:own|n:40|v:1",
+            **shared,
         )
         cut = record(
             model,
             score,
             run_id=f"cut-{run_id}",
-            dataset=PART.dataset,
             variant=strategy,
-            n=40,
+            imported=ImportedOutputs(run_id, "0" * 64),
             signature="rouge:cut|n:40|v:1",
+            **shared,
         )
-        imported = ImportedOutputs(run_id, "0" * 64)
-        store(folder, own, replace(cut, imported=imported))
+        store(folder, own, cut)
     rows, extracts, values = program.read_rows(Results(folder), PART)
     gains = correct_differences(program.gains_of(rows, PART, values))
     table = program.table_of(PART, rows, extracts, gains)

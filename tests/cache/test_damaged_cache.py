@@ -69,23 +69,11 @@ def _training(folder: Path) -> list[str]:
     data = folder / "toy" if (folder / "toy").exists() else write_jsonl(folder / "toy")
     names = {item.name for item in fields(FlatTransformerConfig)}
     sizes = [f"model.{name}={value}" for name, value in TINY_FOR_ALL.items() if name in names]
-    return [
-        *(
-            "run",
-            "model=flat_transformer",
-            *sizes,
-            "scale=tiny",
-            "dataset=jsonl",
-            f"dataset.path={data}",
-        ),
-        "train.max_steps=2",
-        *(
-            "decode.max_length=10",
-            "baselines=false",
-            "device=cpu",
-            f"results_dir={folder / 'results'}",
-        ),
-    ]
+    words = (
+        f"run model=flat_transformer scale=tiny dataset=jsonl dataset.path={data} train.max_steps=2"
+    )
+    words += f" decode.max_length=10 baselines=false device=cpu results_dir={folder / 'results'}"
+    return [*words.split(), *sizes]
 
 
 @pytest.mark.parametrize(
@@ -119,8 +107,7 @@ def test_a_flipped_bit_is_found_when_the_file_is_read(
     path = next(iter(sorted(cache.glob(file))))
     _flip(path, part)
     stage = cache / Path(*path.relative_to(cache).parts[:2])
-    words = [*_training(trained)[:-1], f"results_dir={tmp_path / 'results'}"]
-    output = run_command(3, *words)
+    output = run_command(3, *_training(trained), f"results_dir={tmp_path / 'results'}")
     name = path.relative_to(stage).as_posix()
     assert f"{stage}: this stage is damaged ({name} has other content)" in output.err
     assert not list(tmp_path.glob("results/runs/*/*/*/record.json"))

@@ -17,38 +17,24 @@ from longsumbench.formatting import escape_line
 
 SECONDS = 30  # that no command may take
 CODES = (0, 2, 3, 4)
-RUN = ["run", "model=lead", "dataset=jsonl", "baselines=false", "score.resamples=100"]
-IMPORT = [
-    "--dataset",
-    "jsonl",
-    "dataset.path=TOY",
-    "baselines=false",
-    "score.resamples=100",
-    "results_dir=NEW",
-]
-SCORE = ["score", "--resamples", "100"]
-ARGUMENTS = {  # PATH: where the odd path is put; TOY, OUT, REF, RUN: paths of things that are there
-    "dataset.path": [*RUN, "dataset.path=PATH", "results_dir=NEW"],
-    "results_dir": [*RUN, "dataset.path=TOY", "results_dir=PATH"],
-    "run --config-dir": [*RUN, "dataset.path=TOY", "results_dir=NEW", "--config-dir", "PATH"],
-    "dataset=": ["run", "model=lead", "dataset=PATH", "results_dir=NEW"],
-    "model.init": [
-        *RUN,
-        "model=trunc",
-        "scale=tiny",
-        "dataset.path=TOY",
-        "results_dir=NEW",
-        "model.init=PATH",
-    ],
-    "summarize CHECKPOINT": ["summarize", "PATH", "TEXT"],
-    "summarize FILE": ["summarize", "CHECKPOINT", "PATH"],
-    "score PREDICTIONS": [*SCORE, "PATH", "REF"],
-    "import OUTPUTS": ["import", "PATH", "--model", "theirs", *IMPORT],
-    "score --per-example": [*SCORE, "OUT", "REF", "--per-example", "PATH"],
-    "inspect RUN": ["inspect", "PATH", "0", "--results-dir", "RESULTS"],
-    "inspect --output": ["inspect", "RUN", "0", "--results-dir", "RESULTS", "--output", "PATH"],
-    "run --config": ["run", "--config", "PATH"],
-    "the cache": [*RUN, "dataset.path=TOY", "results_dir=NEW"],
+RUN = "run model=lead dataset=jsonl baselines=false score.resamples=100"
+OUTPUTS = "--model theirs --dataset jsonl dataset.path=TOY baselines=false score.resamples=100"
+# PATH: where the odd path is put; TOY, OUT, REF, RUN: paths of things that are there
+ARGUMENTS = {
+    "dataset.path": f"{RUN} dataset.path=PATH results_dir=NEW",
+    "results_dir": f"{RUN} dataset.path=TOY results_dir=PATH",
+    "run --config-dir": f"{RUN} dataset.path=TOY results_dir=NEW --config-dir PATH",
+    "dataset=": "run model=lead dataset=PATH results_dir=NEW",
+    "model.init": f"{RUN} model=trunc scale=tiny dataset.path=TOY results_dir=NEW model.init=PATH",
+    "summarize CHECKPOINT": "summarize PATH TEXT",
+    "summarize FILE": "summarize CHECKPOINT PATH",
+    "score PREDICTIONS": "score --resamples 100 PATH REF",
+    "import OUTPUTS": f"import PATH {OUTPUTS} results_dir=NEW",
+    "score --per-example": "score --resamples 100 OUT REF --per-example PATH",
+    "inspect RUN": "inspect PATH 0 --results-dir RESULTS",
+    "inspect --output": "inspect RUN 0 --results-dir RESULTS --output PATH",
+    "run --config": "run --config PATH",
+    "the cache": f"{RUN} dataset.path=TOY results_dir=NEW",
 }
 
 
@@ -100,7 +86,7 @@ def there(tmp_path_factory: pytest.TempPathFactory) -> dict[str, str]:
         names[name].write_text("One two three.\n")
     with pytest.MonkeyPatch.context() as own:
         own.setenv(CACHE_VARIABLE, str(folder / "cache"))
-        assert main([*RUN, f"dataset.path={toy}", f"results_dir={results}"]) == 0
+        assert main([*RUN.split(), f"dataset.path={toy}", f"results_dir={results}"]) == 0
     (record,) = results.glob("runs/*/*/*/record.json")
     names["CHECKPOINT"].mkdir()
     saved = '{"system": "lead", "config": {"length": "5"}, "state": {}}'
@@ -155,7 +141,8 @@ def test_an_odd_path_ends_in_one_line(
         if "\0" in path or "\ud800" in path:
             pytest.skip("no environment variable can have it")
         monkeypatch.setenv(CACHE_VARIABLE, path)
-    words = [typed(word, path, {**there, "NEW": str(here / "new")}) for word in ARGUMENTS[argument]]
+    names = {**there, "NEW": str(here / "new")}
+    words = [typed(word, path, names) for word in ARGUMENTS[argument].split()]
     with heeded():
         code = main(words)
     error = capsys.readouterr().err

@@ -18,50 +18,37 @@ from longsumbench.corpora.loading.load import Texts, load_texts
 from longsumbench.errors import EnvironmentProblem
 
 ABSTRACT = "We count the words of a long text, and find that most of them are short."
-PARSE: dict[str, Any] = {
-    "paper_id": "X1",
-    "pdf_parse": {
-        "abstract": [{"text": ABSTRACT, "section": "Abstract", "cite_spans": []}],
-        "body_text": [
-            {"text": "Texts are long. We don't read (all of) them.", "section": "Introduction"},
-            {
-                "text": "We count the words of a long text, and find more.",
-                "section": "Introduction",
-            },
-            {"text": "EQUATION", "section": "Method"},
-            {"text": "x = 1", "section": "Method"},
-            {"text": "Count words.", "section": "Method"},
-            {"text": "We thank all.", "section": "Acknowledgments"},
-            {"text": "http://words.org", "section": ""},
-            {"text": "Most are short.", "section": "Conclusion"},
-        ],
-        "back_matter": [{"text": "An appendix.", "section": "A"}],
-        "ref_entries": {"TABREF0": {"text": "Table 1: words", "type_str": "table"}},
-    },
-}
-ANNOTATIONS: dict[str, Any] = {
-    "id": "X1",
-    "title": "Counting Words",
-    "summary": {
-        "challenge": "Texts are long.",
-        "approach": "They count.",
-        "outcome": "Short ones.",
-    },
-    "sentences": {
-        "abstract": [ABSTRACT.replace(",", " ,").replace(".", " .")],
-        "introduction": [
-            "Texts are long .",
-            "We do n't read ( all of ) them .",
-            "We count the words of a long text , and find more .",
-        ],
-        "conclusion": ["Most are short ."],
-    },
-    "highlights": {
-        "challenge": {"abstract": [0], "introduction": [1, 1, 0], "conclusion": [0]},
-        "approach": {"abstract": [1], "introduction": [0, 0, 1], "conclusion": [0]},
-        "outcome": {"abstract": [1], "introduction": [0, 0, 0], "conclusion": [1]},
-    },
-}
+PARSE = """
+{"paper_id": "X1", "pdf_parse": {
+  "abstract": [
+    {"text": "We count the words of a long text, and find that most of them are short.", "section": "Abstract"}],
+  "body_text": [
+    {"text": "Texts are long. We don't read (all of) them.", "section": "Introduction"},
+    {"text": "We count the words of a long text, and find more.", "section": "Introduction"},
+    {"text": "EQUATION", "section": "Method"},
+    {"text": "x = 1", "section": "Method"},
+    {"text": "Count words.", "section": "Method"},
+    {"text": "We thank all.", "section": "Acknowledgments"},
+    {"text": "http://words.org", "section": ""},
+    {"text": "Most are short.", "section": "Conclusion"}],
+  "back_matter": [{"text": "An appendix.", "section": "A"}],
+  "ref_entries": {"TABREF0": {"text": "Table 1: words", "type_str": "table"}}}}
+"""
+ANNOTATIONS: dict[str, Any] = json.loads("""
+{"title": "Counting Words",
+ "summary": {"challenge": "Texts are long.", "approach": "They count.", "outcome": "Short ones."},
+ "sentences": {
+   "abstract": ["We count the words of a long text , and find that most of them are short ."],
+   "introduction": [
+     "Texts are long .",
+     "We do n't read ( all of ) them .",
+     "We count the words of a long text , and find more ."],
+   "conclusion": ["Most are short ."]},
+ "highlights": {
+   "challenge": {"abstract": [0], "introduction": [1, 1, 0], "conclusion": [0]},
+   "approach": {"abstract": [1], "introduction": [0, 0, 1], "conclusion": [0]},
+   "outcome": {"abstract": [1], "introduction": [0, 0, 0], "conclusion": [1]}}}
+""")
 
 
 def install(site: Path, monkeypatch: pytest.MonkeyPatch, changed: dict[str, str]) -> None:
@@ -69,7 +56,7 @@ def install(site: Path, monkeypatch: pytest.MonkeyPatch, changed: dict[str, str]
     files = {}
     for number, name in enumerate(("train", "val", "test")):
         files[f"{name}.jsonl"] = json.dumps({**ANNOTATIONS, "id": f"X{number}"}) + "\n"
-        files[f"paper_jsons/X{number}.json"] = json.dumps(PARSE)
+        files[f"paper_jsons/X{number}.json"] = PARSE
     files |= changed
     install_package(
         site, "aclsum", {f"aclsum/dataset/{name}": text for name, text in files.items()}, {}
@@ -149,7 +136,7 @@ ONE_LABEL = {"challenge": {"introduction": [1], "conclusion": [0]}}
     ("file", "content", "problem"),
     [
         (PAPER, '{"pdf_parse": {"body_text": []}}', "`abstract`"),
-        ("val.jsonl", json.dumps({**ANNOTATIONS, "highlights": ONE_LABEL}), "shorter"),
+        ("val.jsonl", json.dumps({**ANNOTATIONS, "id": "X1", "highlights": ONE_LABEL}), "shorter"),
     ],
 )
 def test_a_damaged_file_is_named(

@@ -6,12 +6,11 @@ from functools import partial
 from pathlib import Path
 
 import pytest
-from support.dataset_rows import story_row
 from support.reading import read_texts, reading_problem
 
 from longsumbench.cache.artifacts import ArtifactCache
 from longsumbench.core import Document, Example, Section
-from longsumbench.corpora.cnn_dailymail import cnn_dailymail_example, from_story
+from longsumbench.corpora.cnn_dailymail import from_story
 
 read = partial(read_texts, "cnn_dailymail")
 problem = partial(reading_problem, "cnn_dailymail")
@@ -107,9 +106,3 @@ def test_a_missing_story_is_named_with_its_list(release: Path, cache: ArtifactCa
     assert read(release, cache, strict=False).metadata["skipped"] == {
         "train": {"the story is missing": 1}
     }
-
-
-def test_a_row_of_the_hub() -> None:
-    """Each of its highlights is a sentence."""
-    example = cnn_dailymail_example(story_row("x1"))
-    assert example.references == (("It snowed .", "She left ."),)

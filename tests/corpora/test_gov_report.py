@@ -25,29 +25,31 @@ def section(title: str | None, *paragraphs: str, below: Any = ()) -> dict[str, A
     return {"section_title": title, "paragraphs": list(paragraphs), "subsections": list(below)}
 
 
+# A report of the Congressional Research Service, with sections on three levels
+CRS = """{"title": "On roads", "summary": ["It began. It ended.", " ", "Nobody paid."], "reports":
+  {"section_title": "", "paragraphs": [], "subsections": [
+    {"section_title": "Introduction", "paragraphs": ["It began."], "subsections": []},
+    {"section_title": "Background", "paragraphs": [], "subsections": [
+      {"section_title": "Funding", "paragraphs": ["It cost $5. Too much."], "subsections": [
+        {"section_title": "2019", "paragraphs": ["More."], "subsections": []}]}]}]}}"""
+# A report of the Government Accountability Office: a letter with sections below it, and an appendix
+GAO = """{"title": "Roads", "url": "https://gao.gov/1", "fastfact": ["Short."],
+  "highlight": [
+    {"section_title": "Why GAO Did This Study", "paragraphs": ["Roads are old."], "subsections": []},
+    {"section_title": "What GAO Found", "paragraphs": ["They are bad. Very bad."], "subsections": []},
+    {"section_title": "What GAO Recommends", "paragraphs": ["Mend them.", "Agreed."], "subsections": []}],
+  "report": [
+    {"section_title": "Letter", "paragraphs": ["Dear Sir:", "We wrote."], "subsections": [
+      {"section_title": "Background", "paragraphs": ["Roads are old."], "subsections": []}]},
+    {"section_title": "Appendix I", "paragraphs": ["We counted."], "subsections": []}]}"""
+
+
 def crs(number: int = 1, **changes: Any) -> dict[str, Any]:
-    """A report of the Congressional Research Service, with sections on three levels."""
-    funding = section("Funding", "It cost $5. Too much.", below=[section("2019", "More.")])
-    body = section(
-        "", below=[section("Introduction", "It began."), section("Background", below=[funding])]
-    )
-    summary = ["It began. It ended.", " ", "Nobody paid."]
-    return {"id": f"R{number}", "title": "On roads", "reports": body, "summary": summary, **changes}
+    return {"id": f"R{number}", **json.loads(CRS), **changes}
 
 
 def gao(number: int = 1, **changes: Any) -> dict[str, Any]:
-    """A report of the Government Accountability Office: a letter with sections below it, and an appendix."""
-    letter = section(
-        "Letter", "Dear Sir:", "We wrote.", below=[section("Background", "Roads are old.")]
-    )
-    highlights = [
-        section("Why GAO Did This Study", "Roads are old."),
-        section("What GAO Found", "They are bad. Very bad."),
-        section("What GAO Recommends", "Mend them.", "Agreed."),
-    ]
-    row = {"id": f"GAO-{number}", "title": "Roads", "url": "https://gao.gov/1"}
-    report = [letter, section("Appendix I", "We counted.")]
-    return {**row, "highlight": highlights, "report": report, "fastfact": ["Short."], **changes}
+    return {"id": f"GAO-{number}", **json.loads(GAO), **changes}
 
 
 CRS_SECTIONS = (

@@ -1,5 +1,7 @@
 """The schema of the user's own texts."""
 
+import json
+
 from longsumbench.core import Document, Section
 from longsumbench.corpora.jsonl import jsonl_example
 
@@ -24,19 +26,12 @@ def test_blank_lines_separate_paragraphs() -> None:
 
 def test_documents_keep_sources_names_and_paragraphs() -> None:
     """Documents keep sources, section names and paragraphs; references are split unless given as sentences."""
-    documents = [
-        {
-            "source": "s",
-            "sections": [
-                {"name": "n", "paragraphs": ["One. Two.", "", "Three."]},
-                {"text": "D.\n\nE."},
-            ],
-        },
-        {"sections": [{"text": " "}]},
-    ]
-    example = jsonl_example(
-        {"id": "x", "documents": documents, "references": ["Good. Bad.", ["Good. Bad.", " C "]]}
-    )
+    row = r"""{"id": "x", "documents": [
+        {"source": "s", "sections": [
+            {"name": "n", "paragraphs": ["One. Two.", "", "Three."]}, {"text": "D.\n\nE."}]},
+        {"sections": [{"text": " "}]}],
+        "references": ["Good. Bad.", ["Good. Bad.", " C "]]}"""
+    example = jsonl_example(json.loads(row))
     expected = Document(
         "s", (Section("n", (("One.", "Two."), ("Three.",))), Section(None, (("D.",), ("E.",))))
     )

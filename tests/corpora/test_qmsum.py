@@ -1,5 +1,6 @@
 """QMSum: a question is an example, a turn a paragraph, and topics are sections that hold every turn once."""
 
+import json
 from pathlib import Path
 from typing import Any
 
@@ -12,30 +13,18 @@ from longsumbench.core import Document, Example, Section
 from longsumbench.corpora.loading.fields import BadRow
 from longsumbench.corpora.qmsum import SILENT, SOUND_MARKS, qmsum_example
 
+MEETING = """{"meeting_id": "M1",
+  "topic_list": [{"topic": "Price", "relevant_text_span": [["1", "2"]]}],
+  "general_query_list": [{"query": "Summarize the meeting", "answer": "It was cheap. It ended."}],
+  "specific_query_list": [{"query": "What cost?", "answer": "Little.", "relevant_text_span": [["2", "2"]]}]}"""
+TURNS = ("Shall we begin ? Yes {disfmarker} .", "{vocalsound}", "It is cheap .", "Bye .")
+
 
 def meeting(*turns: str, **changes: Any) -> dict[str, Any]:
     """A meeting of A and B in turn, with one question of each kind."""
-    given = turns or (
-        "Shall we begin ? Yes {disfmarker} .",
-        "{vocalsound}",
-        "It is cheap .",
-        "Bye .",
-    )
-    return {
-        "meeting_id": "M1",
-        "topic_list": [{"topic": "Price", "relevant_text_span": [["1", "2"]]}],
-        "general_query_list": [
-            {"query": "Summarize the meeting", "answer": "It was cheap. It ended."}
-        ],
-        "specific_query_list": [
-            {"query": "What cost?", "answer": "Little.", "relevant_text_span": [["2", "2"]]}
-        ],
-        "meeting_transcripts": [
-            {"speaker": "AB"[number % 2], "content": content}
-            for number, content in enumerate(given)
-        ],
-        **changes,
-    }
+    given = enumerate(turns or TURNS)
+    said = [{"speaker": "AB"[number % 2], "content": content} for number, content in given]
+    return {**json.loads(MEETING), "meeting_transcripts": said, **changes}
 
 
 def outline(*turns: str, topics: str) -> str:

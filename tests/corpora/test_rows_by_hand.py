@@ -3,90 +3,104 @@
 from typing import Any
 
 import pytest
-from support.dataset_rows import ROWS, release_row
+from support.dataset_rows import ROWS, chapter_row, release_row
 
-from longsumbench.core import Document, Example, Section, registry
+from longsumbench.core import Example, registry
+from longsumbench.corpora.loading.fields import BadRow
 from longsumbench.corpora.loading.rows import thinned_examples
-from longsumbench.corpora.openstax import BARE
+from longsumbench.corpora.openstax import BARE, openstax_example
 
-Paragraphs = tuple[tuple[str, ...], ...]
-
-
-def document(source: str | None, **sections: Paragraphs) -> Document:
-    """Return a document; the section `_` has no name."""
-    named = [Section(None if name == "_" else name, text) for name, text in sections.items()]
-    return Document(source, tuple(named))
-
-
-def paper(source: str | None) -> Example:
-    """Return the paper of `release_row`."""
-    article = document(source, Introduction=(("Cells are small.",),), Results=(("They grew.",),))
-    return Example("x_1", "On cells", None, (article,), (("Cells grow.", "We show how."),))
-
-
-STORY = (document("e2be", _=(("It snowed.", "She left."),)),)
-MODULE: dict[str, Paragraphs] = {"_": (("One.",),), "A": (("Two.",),)}
-EXPECTED: dict[str, list[Example]] = {
-    "proposals": [paper("https://a.org")],
-    "newts": [
-        Example("x_1-218", None, "snow", STORY, (("It was cold.",),)),
-        Example("x_1-62", None, "island", STORY, (("A rescue.",),)),
-    ],
-    "squality": [
-        Example(
-            "x_1-1",
-            None,
-            "What happened?",
-            (document("x_1", _=(("It rained.",), ("She left.",))),),
-            (("She left.",), ("It rained.",)),
-        )
-    ],
-    "fewsum": [
-        Example(
-            "amazon/x_1",
-            None,
-            None,
-            tuple(document(f"review {n}", _=((f"Review {n}.", "Good."),)) for n in range(1, 9)),
-            (("Summary 1.",), ("Summary 2.",), ("Summary 3.",)),
-        )
-    ],
-    "opinosis": [
-        Example(
-            "x_1",
-            "x 1",
-            None,
-            (document(None, _=(("It lasts .",), ("Long",))),),
-            (("Good.", "OK"), ("Good.",)),
-        )
-    ],
-    "openstax": [
-        Example(
-            "x_1",
-            "Voting",
-            None,
-            (document("Part 1", **MODULE), document("Part 2", **MODULE)),
-            (("In short.", "In short."),),
-        )
-    ],
-    "openstax_modules": [
-        Example(f"x_1/m{n}", f"Part {n}", None, (document("Voting", **MODULE),), (("In short.",),))
-        for n in (1, 2)
-    ],
-    "wiki_sections": [
-        Example(
-            "x_1",
-            "Sheep",
-            None,
-            (
-                document(
-                    "https://en.wikipedia.org/?curid=x_1",
-                    History=(("They were wild.", "Then they were kept."), ("They stayed.",)),
-                ),
-            ),
-            (("Sheep are kept for wool.",),),
-        )
-    ],
+REVIEWS = "\n".join(f"  'review {n}'\n    None: Review {n}. | Good." for n in range(1, 9))
+# Of each example: its id, title and query; its documents and their sections; its references. A bar separates sentences,
+# two separate paragraphs.
+EXPECTED = {
+    "proposals": """
+x_1, 'On cells', None
+  'https://a.org'
+    'Introduction': Cells are small.
+    'Results': They grew.
+  = Cells grow. | We show how.
+""",
+    "newts": """
+x_1-218, None, 'snow'
+  'e2be'
+    None: It snowed. | She left.
+  = It was cold.
+x_1-62, None, 'island'
+  'e2be'
+    None: It snowed. | She left.
+  = A rescue.
+""",
+    "cnn_dailymail": """
+x_1, None, None
+  None
+    None: It snowed. | She || left.
+  = It snowed . | She left .
+""",
+    "squality": """
+x_1-1, None, 'What happened?'
+  'x_1'
+    None: It rained. || She left.
+  = She left.
+  = It rained.
+""",
+    "fewsum": f"""
+amazon/x_1, None, None
+{REVIEWS}
+  = Summary 1.
+  = Summary 2.
+  = Summary 3.
+""",
+    "opinosis": """
+x_1, 'x 1', None
+  None
+    None: It lasts . || Long
+  = Good. | OK
+  = Good.
+""",
+    "openstax": """
+x_1, 'Voting', None
+  'Part 1'
+    None: One.
+    'A': Two.
+  'Part 2'
+    None: One.
+    'A': Two.
+  = In short. | In short.
+""",
+    "openstax_modules": """
+x_1/m1, 'Part 1', None
+  'Voting'
+    None: One.
+    'A': Two.
+  = In short.
+x_1/m2, 'Part 2', None
+  'Voting'
+    None: One.
+    'A': Two.
+  = In short.
+""",
+    "wiki_sections": """
+x_1, 'Sheep', None
+  'https://en.wikipedia.org/?curid=x_1'
+    'History': They were wild. | Then they were kept. || They stayed.
+  = Sheep are kept for wool.
+""",
 }
+
+
+def outline(example: Example) -> str:
+    """Return the lines of an example, which has nothing else."""
+    lines = [f"\n{example.id}, {example.title!r}, {example.query!r}"]
+    for document in example.documents:
+        lines.append(f"  {document.source!r}")
+        for section in document.sections:
+            text = " || ".join(map(" | ".join, section.paragraphs))
+            lines.append(f"    {section.name!r}: {text}")
+    lines += [f"  = {' | '.join(reference)}" for reference in example.references]
+    named = (example.id, example.title, example.query, example.documents, example.references)
+    assert example == Example(*named)
+    return "\n".join(lines)
 
 
 @pytest.mark.parametrize("name", EXPECTED)
@@ -94,7 +108,7 @@ def test_a_row_by_hand(name: str) -> None:
     """Ids, titles, queries, sources, section names, paragraphs and references are where they belong."""
     from_row: Any = registry.corpora.load(name).from_file_row
     items = thinned_examples(from_row(ROWS[name][0]("x_1")))
-    assert [item.example for item in items] == EXPECTED[name]
+    assert "".join(outline(item.example) for item in items) == EXPECTED[name].rstrip()
     assert not any(item.left_out.get(BARE) for item in items)
 
 
@@ -102,4 +116,19 @@ def test_a_row_by_hand(name: str) -> None:
 def test_other_papers_in_the_layout_of_the_release(name: str) -> None:
     """They are read as arXiv's release, and have no address."""
     from_row: Any = registry.corpora.load(name).from_file_row
-    assert from_row(release_row("x_1")) == paper(None)
+    paper = EXPECTED["proposals"].replace("'https://a.org'", "None")
+    assert outline(from_row(release_row("x_1"))) == paper.rstrip()
+
+
+def test_an_empty_module_is_no_document() -> None:
+    """Its summary is in the reference, and its heading is counted; a chapter of nothing else is an error."""
+    row = chapter_row("b/m0")
+    first, second = row["modules"]
+    first["paragraphs"] = ["# Heading", " "]
+    example, left_out = openstax_example(row)
+    assert [document.source for document in example.documents] == ["Part 2"]
+    assert example.references == (("In short.", "In short."),)
+    assert left_out == {BARE: 1}
+    second["paragraphs"] = []
+    with pytest.raises(BadRow, match="no module with text"):
+        openstax_example(row)

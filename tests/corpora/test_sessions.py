@@ -2,14 +2,15 @@
 
 import json
 import re
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 import pytest
+from support.reading import read_texts
 
 from longsumbench.cache.artifacts import ArtifactCache
-from longsumbench.core import DatasetSettings, Example
-from longsumbench.corpora.loading.load import Texts, load_texts
+from longsumbench.core import Example
 from longsumbench.errors import DataError
 
 ASK = r'{"role": "user", "content": "Fix the test.\n\nIt fails on\n- Mondays"}'
@@ -76,8 +77,7 @@ def write_log(path: Path, text: str) -> Path:
     return path
 
 
-def read(path: Path, cache: ArtifactCache, **settings: Any) -> Texts:
-    return load_texts(DatasetSettings(name="sessions", path=str(path), **settings), cache)
+read = partial(read_texts, "sessions")
 
 
 def test_formats_of_a_log_by_hand(tmp_path: Path, cache: ArtifactCache) -> None:
@@ -139,30 +139,29 @@ def write_line(word: str) -> str:
     return json.dumps({"type": kind, "uuid": name, **parents, "message": message})
 
 
-@pytest.mark.parametrize(
-    ("log", "expected", "num_branches"),
-    [
-        ("u1< a1<u1 u2<a1 a2<u2 u3<a1 a3<u3", "u1 a1 u3 a3", 2),  # an edited request
-        ("u1< a1<u1 u1< a1< u2<a1 u1<", "u1 a1 u2", 0),  # lines written twice
-        # parallel calls of one answer, whose results follow lines about their progress
-        ("u1< a1<u1@m p1<a1 a2<a1@m r1<p1@a1 r2<a2@a2 a3<r1", "u1 a1 a2 r1 r2 a3", 0),
-        ("u1< a1<u1 s1<a1 u2<s1", "u1 a1 u2", 0),  # a compaction
-        ("u1< a1<u1 u2<x a2<u2 u3<x", "u1 a1 u3", 2),  # a parent that is in no line
-        ("u1<u2 a1<u1 u2<a1 a2<a2", "a2", 3),  # a line that follows itself
-        ("u1<u2 a1<u1 u2<a1", "u1 a1 u2", 0),
-    ],
-)
-def test_the_way_to_the_last_turn_is_read(
-    log: str, expected: str, num_branches: int, tmp_path: Path, cache: ArtifactCache
-) -> None:
+WAYS = """
+an edited request: u1< a1<u1 u2<a1 a2<u2 u3<a1 a3<u3 → u1 a1 u3 a3, 2
+lines written twice: u1< a1<u1 u1< a1< u2<a1 u1< → u1 a1 u2, 0
+parallel calls, whose results follow progress: u1< a1<u1@m p1<a1 a2<a1@m r1<p1@a1 r2<a2@a2 a3<r1 → u1 a1 a2 r1 r2 a3, 0
+a compaction: u1< a1<u1 s1<a1 u2<s1 → u1 a1 u2, 0
+a parent that is in no line: u1< a1<u1 u2<x a2<u2 u3<x → u1 a1 u3, 2
+a line that follows itself: u1<u2 a1<u1 u2<a1 a2<a2 → a2, 3
+lines in a circle: u1<u2 a1<u1 u2<a1 → u1 a1 u2, 0
+"""
+
+
+@pytest.mark.parametrize("line", WAYS.strip().splitlines())
+def test_the_way_to_the_last_turn_is_read(line: str, tmp_path: Path, cache: ArtifactCache) -> None:
     """Of a tree of lines only dead ends are left out: whatever the last turn follows, and its results, is there."""
+    log, expected = line.partition(": ")[2].split(" → ")
     path = write_log(tmp_path / "a.jsonl", "\n".join(map(write_line, log.split())))
     texts = read(path, cache)
     (example,) = texts.splits["test"]
     words = " ".join(example.sentences()).split()
-    assert [word for word in words if word != "Bash"] == expected.split()
     left_out = texts.metadata.get("left_out", {"test": {}})["test"]
-    assert left_out.get("turns of abandoned branches", 0) == num_branches
+    num_branches = left_out.get("turns of abandoned branches", 0)
+    found = " ".join(word for word in words if word != "Bash")
+    assert f"{found}, {num_branches}" == expected
 
 
 def test_files_without_a_session_are_counted(tmp_path: Path, cache: ArtifactCache) -> None:

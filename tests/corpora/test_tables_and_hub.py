@@ -1,18 +1,17 @@
 """Own texts in tables: CSV and Parquet files, any dataset of the hub, and columns with other names."""
 
+import re
 from pathlib import Path
 
 import pytest
 from support.hub import offer_on_hub
+from support.reading import reading_problem
 
 from longsumbench.cache.artifacts import ArtifactCache
-from longsumbench.cli.main import main
 from longsumbench.core import DatasetSettings
 from longsumbench.corpora.loading.load import load_texts
-from longsumbench.errors import DataError, UsageError
-
-OTHER_NAMES = {"document": "article", "summary": "highlights"}
-
+from longsumbench.errors import UsageError
+from longsumbench.runs.plan import plan_dataset
 
 BAD = {
     "a.parquet": (b"no table", r"a\.parquet: not a Parquet file"),
@@ -36,21 +35,21 @@ def test_a_bad_table_is_an_error_of_one_line(
 ) -> None:
     """What is no table, and a row that cannot be used, are named with the file and the row."""
     (tmp_path / name).write_bytes(BAD[name][0])
-    with pytest.raises(DataError, match=BAD[name][1]):
-        load_texts(DatasetSettings("mine", path=str(tmp_path / name)), cache)
+    assert re.search(BAD[name][1], reading_problem("mine", tmp_path / name, cache))
 
 
 def test_any_dataset_of_the_hub(
-    tmp_path: Path, own_config: Path, monkeypatch: pytest.MonkeyPatch
+    tmp_path: Path, cache: ArtifactCache, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Named by the command line with its columns, a dataset of the hub is run."""
+    """Named as on the command line, with its columns, a dataset of the hub is read."""
     rows = [{"article": f"Text {number}.", "highlights": "One."} for number in range(2)]
     calls = offer_on_hub(monkeypatch, tmp_path, rows)
-    columns = [f"dataset.columns.{field}={column}" for field, column in OTHER_NAMES.items()]
-    words = ["dataset=hub", *columns, "dataset.split=train"]
-    results = ["baselines=false", "score.resamples=100", f"results_dir={tmp_path}"]
-    assert main(["run", "model=lead", "dataset.path=me/news/v2", *words, *results]) == 0
+    columns = "dataset.columns.document=article dataset.columns.summary=highlights"
+    texts = load_texts(
+        plan_dataset(f"dataset=hub dataset.path=me/news/v2 {columns}".split()), cache
+    )
     assert calls == [("me/news", "v2")]
+    assert texts.splits["train"][0].references == (("One.",),)
 
 
 def test_a_hub_dataset_needs_its_name(cache: ArtifactCache) -> None:

@@ -178,10 +178,7 @@ def too_deep(run: Path) -> str:
     return "folders inside each other, more than 20: "
 
 
-SPOILS = [
-    *(torn, renamed, began, unreadable),
-    *(linked_out, too_deep),
-]
+SPOILS = [torn, renamed, began, unreadable, linked_out, too_deep]
 
 
 @pytest.mark.parametrize("spoil", SPOILS)

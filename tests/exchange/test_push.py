@@ -1,13 +1,13 @@
 """`longsumbench push`: what is uploaded summarizes as its run did."""
 
 import json
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
 from huggingface_hub import ModelCard, constants
-from support.commands import Command
+from support.commands import Command, Typed
 from support.hub import ModelHub, model_hub
 from support.run_records import record
 from support.toys import ToySplit, tiny_overrides, write_jsonl
@@ -22,22 +22,17 @@ from longsumbench.runs.results import Results
 from longsumbench.runs.summarize import resolve_system
 
 DECODING = ("decode.num_beams=2", "decode.no_repeat_ngram=2")  # not the defaults
+Push = Callable[..., tuple[int, str]]
 
 
 @pytest.fixture(scope="module")
-def results(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A results folder with a run of a tiny Trunc."""
+def trained(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The folder of a run of a tiny Trunc."""
     folder = tmp_path_factory.mktemp("pushed")
     words = [f"results_dir={folder / 'results'}", "baselines=false", *DECODING]
     assert main(["run", *tiny_overrides(write_jsonl(folder / "texts")), *words]) == 0
-    return folder / "results"
-
-
-@pytest.fixture
-def trained(results: Path) -> Path:
-    """The folder of the run that trained."""
-    (folder,) = results.glob("runs/*/trunc/*")
-    return folder
+    (run,) = folder.glob("results/runs/*/trunc/*")
+    return run
 
 
 @pytest.fixture
@@ -47,20 +42,22 @@ def hub(tmp_path: Path) -> Iterator[ModelHub]:
         yield state
 
 
-def push(capsys: pytest.CaptureFixture[str], *words: object) -> tuple[int, str]:
-    """Push; return the exit code and the only line that is printed, with the progress left out."""
-    capsys.readouterr()
-    code = main(["push", *map(str, words)])
-    output = capsys.readouterr()
-    lines = [line for line in (output.out if code == 0 else output.err).splitlines() if line]
-    return code, lines[-1]
+@pytest.fixture
+def push(typed: Typed) -> Push:
+    """Push; return the exit code and the last line that is printed."""
+
+    def run(*words: object) -> tuple[int, str]:
+        code, out, err = typed("push", *words)
+        return code, (err if code else out).rstrip().splitlines()[-1]
+
+    return run
 
 
 def test_what_was_pushed_summarizes_as_the_run(
-    hub: ModelHub, trained: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+    hub: ModelHub, trained: Path, tmp_path: Path, push: Push
 ) -> None:
     """Another machine has only the repository's name: it has the same summaries, by the run's own search."""
-    code, line = push(capsys, trained, "me/tiny-trunc")
+    code, line = push(trained, "me/tiny-trunc")
     assert (code, line) == (0, f"{hub.endpoint}/me/tiny-trunc")
     system = longsumbench.load_system("me/tiny-trunc", tmp_path / "no results", device="cpu")
     assert (system.decoding.num_beams, system.decoding.no_repeat_ngram) == (2, 2)
@@ -69,9 +66,9 @@ def test_what_was_pushed_summarizes_as_the_run(
     assert [len(expected), *(summary.text for summary in system.summarize(texts))] == [8, *expected]
 
 
-def test_what_is_uploaded(hub: ModelHub, trained: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_what_is_uploaded(hub: ModelHub, trained: Path, push: Push) -> None:
     """Weights without pickles, configuration, tokenizer and card, in one commit; no path of here."""
-    assert push(capsys, trained, "me/tiny-trunc", "--private")[0] == 0
+    assert push(trained, "me/tiny-trunc", "--private")[0] == 0
     files, run = hub.files["me/tiny-trunc"], RunRecord.read(trained)
     needed = "README.md config.json model.safetensors system.json tokenizer.json"
     assert set(needed.split()) <= files.keys()
@@ -84,11 +81,9 @@ def test_what_is_uploaded(hub: ModelHub, trained: Path, capsys: pytest.CaptureFi
     assert not any(str(trained.parents[4]).encode() in content for content in files.values())
 
 
-def test_the_card_states_the_run(
-    hub: ModelHub, trained: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_the_card_states_the_run(hub: ModelHub, trained: Path, push: Push) -> None:
     """The hub's library reads its scores; it has signature, budget, truncation, the command and a note on licences."""
-    push(capsys, trained, "me/tiny-trunc")
+    push(trained, "me/tiny-trunc")
     run = RunRecord.read(trained)
     card: Any = ModelCard(hub.files["me/tiny-trunc"]["README.md"].decode())
     values = {row.metric_type: row.metric_value for row in card.data.eval_results}
@@ -107,23 +102,19 @@ def test_the_card_states_the_run(
     assert [part for part in parts if part not in text] == []
 
 
-def test_a_run_without_weights(
-    hub: ModelHub, tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_a_run_without_weights(hub: ModelHub, tmp_path: Path, push: Push) -> None:
     """A baseline has nothing to upload: one line, and nothing is created."""
     folder = tmp_path / "runs" / "arxiv" / "lead" / "0123456789ab"
     record("lead", 30.0).write(folder)
-    code, line = push(capsys, folder, "me/nothing")
+    code, line = push(folder, "me/nothing")
     assert (code, hub.files) == (2, {})
     assert "has no weights to push: name a run that trained its system" in line
 
 
 @pytest.mark.parametrize("name", ["tiny", "a/b/c", "me/.git", "", "../tiny"])
-def test_a_malformed_name(
-    name: str, hub: ModelHub, trained: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_a_malformed_name(name: str, hub: ModelHub, trained: Path, push: Push) -> None:
     """It is refused before anything else happens."""
-    code, line = push(capsys, trained, name)
+    code, line = push(trained, name)
     assert (code, hub.files) == (2, {})
     assert line.startswith(f"longsumbench: cannot push to '{name}': ")
 
@@ -133,17 +124,17 @@ def test_no_token_and_no_network(
     trained: Path,
     monkeypatch: pytest.MonkeyPatch,
     tmp_path: Path,
-    capsys: pytest.CaptureFixture[str],
+    push: Push,
 ) -> None:
     """Each is one line with exit code 4; nothing is created."""
     with monkeypatch.context() as patch:
         patch.delenv("HF_TOKEN")
         patch.setattr(constants, "HF_TOKEN_PATH", str(tmp_path / "no token"))
-        code, line = push(capsys, trained, "me/tiny")
+        code, line = push(trained, "me/tiny")
         assert (code, "no token of the Hugging Face hub: set HF_TOKEN" in line) == (4, True)
     with monkeypatch.context() as patch:
         patch.setattr("longsumbench.exchange.push.unreachable", lambda: "offline mode is set")
-        code, line = push(capsys, trained, "me/tiny")
+        code, line = push(trained, "me/tiny")
         problem = "cannot be reached (offline mode is set); nothing was pushed"
         assert (code, problem in line) == (4, True)
     assert hub.files == {}
@@ -160,15 +151,15 @@ def test_no_token_and_no_network(
     ],
 )
 def test_what_a_refusal_leaves(
-    refused: str, state: str, hub: ModelHub, trained: Path, capsys: pytest.CaptureFixture[str]
+    refused: str, state: str, hub: ModelHub, trained: Path, push: Push
 ) -> None:
     """The line says what the hub has now, and the same command does the rest."""
     hub.refused = refused
-    code, line = push(capsys, trained, "me/tiny")
+    code, line = push(trained, "me/tiny")
     assert (code, line.endswith(state)) == (4, True), line
     assert not hub.files.get("me/tiny")
     hub.refused = ""
-    assert push(capsys, trained, "me/tiny")[0] == 0
+    assert push(trained, "me/tiny")[0] == 0
     assert hub.files["me/tiny"]
 
 
@@ -176,7 +167,7 @@ def test_a_system_that_saves_pickles(
     hub: ModelHub,
     trained: Path,
     monkeypatch: pytest.MonkeyPatch,
-    capsys: pytest.CaptureFixture[str],
+    push: Push,
 ) -> None:
     """A file that could hold code is not uploaded."""
     save = Trunc.save
@@ -186,7 +177,7 @@ def test_a_system_that_saves_pickles(
         (folder / "extra.pt").write_bytes(b"")
 
     monkeypatch.setattr(Trunc, "save", save_with_pickle)
-    code, line = push(capsys, trained, "me/tiny")
+    code, line = push(trained, "me/tiny")
     assert (code, hub.files) == (2, {})
     assert "model=trunc saves extra.pt: only .jinja, .json," in line
 
@@ -196,7 +187,7 @@ def test_the_folder_of_a_ranker_travels(
     trained: Path,
     tmp_path: Path,
     monkeypatch: pytest.MonkeyPatch,
-    capsys: pytest.CaptureFixture[str],
+    push: Push,
 ) -> None:
     """A learned ranker is a model in a folder of the checkpoint; it is uploaded, and fetched with the rest."""
     save = Trunc.save
@@ -207,7 +198,7 @@ def test_the_folder_of_a_ranker_travels(
         (folder / "ranker" / "config.json").write_text("{}")
 
     monkeypatch.setattr(Trunc, "save", save_with_ranker)
-    assert push(capsys, trained, "me/ranked")[0] == 0
+    assert push(trained, "me/ranked")[0] == 0
     found, _ = resolve_system("me/ranked", [], Results(tmp_path), "none")
     assert (Path(found.name) / "ranker" / "config.json").read_text() == "{}"
     assert found.load().config.name == "trunc"

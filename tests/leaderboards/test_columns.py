@@ -39,36 +39,27 @@ def seal(seed: int, **changes: object) -> RunRecord:
     )
 
 
-SETTINGS = (
-    "baselines",
-    "device",
-    "name",
-    "overwrite",
-    "results_dir",
-    "scale",
-    "timeout_minutes",
-)  # no group
+SETTINGS = "baselines device name overwrite results_dir scale timeout_minutes"  # of no group
 RUNS = [seal(1), seal(2), record("lead", 20)]
 
 
-@pytest.mark.parametrize(
-    ("name", "shown"),
-    [
-        ("rougeLsum", "31.5 ±–"),
-        ("length", "120 / 98"),
-        ("seconds", "1 min 30 s"),
-        ("seed", "1, 2"),
-        ("distinct", "75 %"),
-        ("outputs_cut", "25 %"),
-        ("learning_rate", "0.001"),
-        ("model.page_size", "256"),
-    ],
-)
-def test_a_row_of_two_seeds_has_means_and_what_they_share(name: str, shown: str) -> None:
+CELLS = {
+    "rougeLsum": "31.5 ±–",
+    "length": "120 / 98",
+    "seconds": "1 min 30 s",
+    "seed": "1, 2",
+    "distinct": "75 %",
+    "outputs_cut": "25 %",
+    "learning_rate": "0.001",
+    "model.page_size": "256",
+}
+
+
+def test_a_row_of_two_seeds_has_means_and_what_they_share() -> None:
     """A row of two seeds has the mean of numbers and costs, and what both runs share."""
-    (column,) = choose_columns([name], collect_columns(RUNS))
     row = group_rows_by_seed(RUNS, {})[0]
-    assert column.cell(row) == shown
+    columns = choose_columns([*CELLS], collect_columns(RUNS))
+    assert [column.cell(row) for column in columns] == [*CELLS.values()]
 
 
 CUT = Truncation(1000, 1000, (Cut("length", 950, 950),))
@@ -129,7 +120,7 @@ def test_the_settings_of_a_group_share_a_line() -> None:
     lines = list_columns(columns).splitlines()
     groups = [line for line in lines if "SETTING" in line]
     assert len(lines) == len(groups) + sum(
-        "." not in name and name not in SETTINGS for name in columns
+        "." not in name and name not in SETTINGS.split() for name in columns
     )
     [of_model] = [line for line in groups if line.startswith("model.SETTING ")]
     assert of_model.split("settings: ")[1].split(", ") == sorted(
@@ -148,20 +139,14 @@ def root(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> str:
 
 def test_the_command_prints_the_chosen_columns(root: str, run_command: Command) -> None:
     """The chosen columns are printed after system and settings; the files keep the default ones."""
-    lines = run_command(
-        0, "leaderboard", "--columns", "seconds, rouge1,page_size", "--results-dir", root
-    ).out.splitlines()
+    command = ("leaderboard", "--results-dir", root, "--columns")
+    lines = run_command(0, *command, "seconds, rouge1,page_size").out.splitlines()
     assert [line.split() for line in lines if line.startswith(("1 ", "2 "))] == [
         ["1", "seal", "1", "min", "30", "s", "*34.5", "±–", "256"],
         ["2", "lead", "23.0", "±0.8"],
     ]
     assert "words" in (Path(root) / "leaderboard" / "arxiv.md").read_text()
-    assert (
-        r"S[table-format=2.1(1)]"
-        in run_command(
-            0, "leaderboard", "--columns", "rouge1", "--latex", "--results-dir", root
-        ).out
-    )
+    assert r"S[table-format=2.1(1)]" in run_command(0, *command, "rouge1", "--latex").out
 
 
 def test_lengths_are_a_group_of_columns() -> None:

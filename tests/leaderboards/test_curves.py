@@ -1,6 +1,5 @@
 """Which runs form a curve, the values of its points, and the errors if there is no curve."""
 
-import math
 from typing import Any
 
 import pytest
@@ -66,21 +65,6 @@ def test_all_else_is_equal(changes: dict[str, Any]) -> None:
     records = [*PAGES[:2], trained("pagesum", 40, page_size=2048, **changes)]
     found = sweep(records, "page_size")
     assert [len(curve.points) for group in found.groups for curve in group.curves] == [2, 1]
-
-
-def test_seeds_are_averaged() -> None:
-    """A point is the mean of its seeds; without per-example scores, it has no interval."""
-    records = [
-        *PAGES,
-        trained("pagesum", 25, seed=2, page_size=128),
-        trained("pagesum", 29, seed=3, page_size=128),
-    ]
-    point = sweep(records, "page_size").groups[0].curves[0].points["128",]
-    assert [run.key.seed for run in point.runs] == [1, 2, 3]
-    mean, low, high = point.means["rougeLsum"]
-    assert mean == 25
-    assert math.isnan(low)
-    assert math.isnan(high)
 
 
 def test_the_group_of_wanted_runs_is_drawn() -> None:

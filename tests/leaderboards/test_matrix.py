@@ -77,11 +77,8 @@ def test_only_comparable_runs_are_in_a_column(tmp_path: Path) -> None:
     """Of each dataset the first block; other runs leave an empty cell, which is counted."""
     write_runs(tmp_path)
     (matrix,) = read_matrices(Results(tmp_path))
-    assert [(one.dataset, list(one.rows)) for one in matrix.columns] == [
-        ("arxiv", ["lead", "ea", "seal"]),
-        ("pubmed", ["ea", "lead", "seal"]),
-        ("qmsum", ["ea", "lead"]),
-    ]
+    columns = {one.dataset: " ".join(one.rows) for one in matrix.columns}
+    assert columns == {"arxiv": "lead ea seal", "pubmed": "ea lead seal", "qmsum": "ea lead"}
     assert "1 of 9 cells are empty" in notes(matrix)
     (of_facts,) = read_matrices(Results(tmp_path), "facts")
     assert (len(of_facts.columns), of_facts.without) == (2, ("qmsum",))
@@ -119,11 +116,11 @@ def test_checkpoints_as_they_are_have_their_own_table(tmp_path: Path) -> None:
     assert untrained.heading == "systems that were not trained here"
     assert not set(trained.footnotes) & set(untrained.footnotes)
     rows = csv.DictReader(io.StringIO((tmp_path / "leaderboard" / "matrix.csv").read_text()))
-    assert [(row["system"], row["block"], row["arxiv_rank"]) for row in rows] == [
-        ("lead", "trained here", "1.0"),
-        ("seal", "trained here", "2.0"),
-        ("seq2seq", "not trained here", "1.0"),
-        ("lead", "not trained here", "2.0"),
+    assert [f"{row['system']}, {row['block']}: {row['arxiv_rank']}" for row in rows] == [
+        "lead, trained here: 1.0",
+        "seal, trained here: 2.0",
+        "seq2seq, not trained here: 1.0",
+        "lead, not trained here: 2.0",
     ]
 
 

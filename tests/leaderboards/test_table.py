@@ -2,11 +2,11 @@
 
 import csv
 import io
+import json
 import random
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
 
 import pytest
 from support.commands import Command
@@ -32,8 +32,11 @@ HEADER = (
 )
 
 
+Update = Callable[..., TableView]
+
+
 @pytest.fixture
-def update(tmp_path: Path) -> Callable[..., TableView]:
+def update(tmp_path: Path) -> Update:
     """Write records in the order given, rebuilding the table after each; return the last table."""
 
     def write(*records: RunRecord, root: Path = tmp_path) -> TableView:
@@ -55,7 +58,7 @@ def cells(block: Block, heading: str) -> list[str]:
 
 
 def test_the_csv_has_exactly_the_columns_that_others_rely_on(
-    update: Callable[..., TableView], tmp_path: Path
+    update: Update, tmp_path: Path
 ) -> None:
     """The CSV has exactly the columns that others rely on, and holds no published number."""
     update(record("lead", 30))
@@ -64,7 +67,7 @@ def test_the_csv_has_exactly_the_columns_that_others_rely_on(
     assert len(lines) == 2
 
 
-def test_a_row_holds_scores_what_was_read_and_costs(update: Callable[..., TableView]) -> None:
+def test_a_row_holds_scores_what_was_read_and_costs(update: Update) -> None:
     """A row holds F1 with its interval, precision, recall, what was read and cut in percent, and the cost."""
     ledger = Truncation(200, 100, (Cut("input_length", 150, 70), Cut("snippet_length", 10, 5)))
     (row,) = rows(update(record("trunc", 30.123456, fit=TRAINED, source=ledger, seed=4)))
@@ -85,7 +88,7 @@ def precise(model: str, f: float, precision: float, **changes: object) -> RunRec
     )
 
 
-def test_by_precision(update: Callable[..., TableView], tmp_path: Path) -> None:
+def test_by_precision(update: Update, tmp_path: Path) -> None:
     """By precision, runs are ranked by it, which every cell shows; the files, which hold F1, stay as they are."""
     by_f1 = update(precise("a", 30, 20), precise("b", 20, 40), record("lead", 5))
     before = {path.name: path.read_bytes() for path in (tmp_path / "leaderboard").iterdir()}
@@ -101,7 +104,7 @@ def test_by_precision(update: Callable[..., TableView], tmp_path: Path) -> None:
     assert before == {path.name: path.read_bytes() for path in (tmp_path / "leaderboard").iterdir()}
 
 
-def test_order_of_finishing(update: Callable[..., TableView], tmp_path: Path) -> None:
+def test_order_of_finishing(update: Update, tmp_path: Path) -> None:
     """The three files are the same byte for byte in any order of the runs."""
     records = [
         record(name, 20 + ord(name) % 3, signature=f"n:{ord(name) % 2}|v:1") for name in "abcdefg"
@@ -132,7 +135,7 @@ def test_order_of_finishing(update: Callable[..., TableView], tmp_path: Path) ->
     ],
 )
 def test_a_run_under_another_condition_is_in_a_separate_block(
-    update: Callable[..., TableView], changes: dict[str, object], difference: str
+    update: Update, changes: dict[str, object], difference: str
 ) -> None:
     """A run under another condition is in a separate block; the heading has the reason."""
     table = update(record("lead", 30), record("random", 20), record("winner", 99, **changes))
@@ -146,7 +149,7 @@ def test_a_run_under_another_condition_is_in_a_separate_block(
     assert "**33.0 ±0.8**" in table.markdown()
 
 
-def test_a_trial_displaces_no_result(update: Callable[..., TableView]) -> None:
+def test_a_trial_displaces_no_result(update: Update) -> None:
     """The whole test split comes first, then blocks by their examples, whatever number of runs they have."""
     trial = [record(f"trial{number}", 90, n=5, examples="e5") for number in range(4)]
     limit = {"dataset": {"name": "arxiv", "limit": 19}}
@@ -161,7 +164,7 @@ def test_a_trial_displaces_no_result(update: Callable[..., TableView]) -> None:
 
 
 def test_one_block_is_printed_by_its_number(
-    update: Callable[..., TableView], tmp_path: Path, run_command: Command
+    update: Update, tmp_path: Path, run_command: Command
 ) -> None:
     """--block prints one block, by the number in its heading and in the CSV; a number without a block is refused."""
     update(record("lead", 30), record("trial", 90, n=5, examples="e5"))
@@ -174,7 +177,7 @@ def test_one_block_is_printed_by_its_number(
     assert "--block=3" in run_command(2, *command, "--block", "3").err
 
 
-def test_oracles_are_labelled_last_and_never_best(update: Callable[..., TableView]) -> None:
+def test_oracles_are_labelled_last_and_never_best(update: Update) -> None:
     """A run that its record calls an oracle is labelled, last, and never the best."""
     as_long = {"model": {"length": "reference"}}
     oracles = [
@@ -199,7 +202,7 @@ def recall(single: float, silent: float, **others: float) -> dict[str, MeasureMe
     return measured({**means, **others, "fact_recall_chance": 4.2})
 
 
-def test_what_was_measured_beside_rouge_is_ranked_by(update: Callable[..., TableView]) -> None:
+def test_what_was_measured_beside_rouge_is_ranked_by(update: Update) -> None:
     """Runs are ranked by their first measure; the main ones come before ROUGE, with the best of each stressed."""
     blind, far = recall(90, 10), recall(88, 60)
     table = update(record("blind", 80, measures=blind), record("far", 40, measures=far))
@@ -222,64 +225,44 @@ def test_what_was_measured_beside_rouge_is_ranked_by(update: Callable[..., Table
     assert any("chance reaches 4.2" in note for note in block.footnotes)
 
 
-def test_measures_in_the_csv(update: Callable[..., TableView]) -> None:
+def test_measures_in_the_csv(update: Update) -> None:
     """After the fixed columns come all measures with their intervals, empty for runs without them."""
     table = update(
         record("far", 40, measures=recall(90, 60, extra=5.123456)),
         record("b", 30, measures=recall(8, 9)),
     )
     header = table.csv().splitlines()[0]
-    names = (
-        "fact_recall",
-        "fact_recall_single",
-        "fact_recall_silent_other",
-        "extra",
-        "fact_recall_chance",
-    )
-    assert header == ",".join(
-        [
-            HEADER,
-            *(f"{name}{bound}" for name in names for bound in ("", "_lo", "_hi")),
-            "block",
-            "row",
-        ]
-    )
+    names = "fact_recall fact_recall_single fact_recall_silent_other extra fact_recall_chance"
+    columns = [f"{name},{name}_lo,{name}_hi" for name in names.split()]
+    assert header == ",".join([HEADER, *columns, "block,row"])
     far, other = rows(table)
     assert (far["extra"], far["extra_lo"], far["extra_hi"]) == ("5.1235", "3.1235", "6.1235")
     assert (other["extra"], other["fact_recall_single_hi"]) == ("", "9.0")
 
 
 STEP = {"batch_size": 16, "accumulation": 1, "batch_words": None, "batch_tokens": None}
+BUDGETS = """
+[{}, {}] → Equal budget: 300 steps × 16 examples.
+[{}, {"steps": 2000}] → Budgets differ: 300 steps × 16 examples (a); 2,000 steps × 16 examples (b).
+[{"batch_tokens": 4096, "examples": 900}, {"batch_tokens": 4096, "examples": 2000}] \
+    → Equal budget: 300 steps × batches of 4,096 source tokens.
+[{"steps": 0}] →
+"""
 
 
-@pytest.mark.parametrize(
-    ("runs", "note"),
-    [
-        ([{}, {}], "Equal budget: 300 steps × 16 examples."),
-        (
-            [{}, {"steps": 2000}],
-            "Budgets differ: 300 steps × 16 examples (a); 2,000 steps × 16 examples (b).",
-        ),
-        (
-            [{"batch_tokens": 4096, "examples": 900}, {"batch_tokens": 4096, "examples": 2000}],
-            "Equal budget: 300 steps × batches of 4,096 source tokens.",
-        ),
-        ([{"steps": 0}], ""),
-    ],
-)
-def test_one_note_compares_the_budgets_of_trained_runs(
-    runs: list[dict[str, Any]], note: str
-) -> None:
+@pytest.mark.parametrize("line", BUDGETS.strip().splitlines())
+def test_one_note_compares_the_budgets_of_trained_runs(line: str) -> None:
     """One note compares the steps × examples per step of all trained runs."""
+    runs, _, note = line.partition("→")
     records = []
-    for name, changes in zip("ab", runs, strict=False):
+    for name, changes in zip("ab", json.loads(runs), strict=False):
         recipe = {key: changes.get(key, value) for key, value in STEP.items()}
         fit = replace(TRAINED, **{key: value for key, value in changes.items() if key not in STEP})
         records.append(record(name, 1, fit=fit, config={"train": recipe}))
-    assert describe_budget([*records, record("lead", 1)]) == note
+    assert describe_budget([*records, record("lead", 1)]) == note.strip()
 
 
-def test_published_numbers_are_a_separate_block(update: Callable[..., TableView]) -> None:
+def test_published_numbers_are_a_separate_block(update: Update) -> None:
     """Published numbers are a separate block, with source, input and ROUGE-L by kind; the terminal has the best rows."""
     table = update(record("lead", 30))
     (published,) = table.published()
@@ -295,9 +278,7 @@ def test_published_numbers_are_a_separate_block(update: Callable[..., TableView]
     assert f"{len(numbers) - len(brief.rows)} more rows" in brief.footnotes[0]
 
 
-def test_published_numbers_can_be_chosen_for_any_dataset(
-    update: Callable[..., TableView], tmp_path: Path
-) -> None:
+def test_published_numbers_can_be_chosen_for_any_dataset(update: Update, tmp_path: Path) -> None:
     """Words choose by system, source or dataset, a file adds the user's; all are marked as printed, none is ranked."""
     file = tmp_path / "own.csv"
     file.write_text(

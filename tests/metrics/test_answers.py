@@ -1,5 +1,6 @@
 """Answers from the summary alone: right, wrong and not said by hand; questions give nothing away; the reader's bounds."""
 
+import json
 import re
 from collections.abc import Sequence
 from dataclasses import replace
@@ -237,15 +238,14 @@ def test_the_reader_gets_the_sentences_that_the_question_is_about(
 def test_questions_of_rows() -> None:
     """Questions with one answer or several are read; a field of another form is none of ours."""
     row = {"id": "a", "document": "A text.", "summary": "A."}
-    listed = [
+    listed = json.loads("""[
         {"question": "Who?", "answer": "Ada"},
         {"question": "Where?", "answers": ["Rome", "Roma"]},
         {"question": "Why?"},
         {"question": "When?", "answer": 1843},
         {"question": "Whose?", "answers": "hers"},
         {"question": "How?", "answers": {"text": ["by hand"], "answer_start": [0]}},
-        {"question": "What?", "answer": None},
-    ]
+        {"question": "What?", "answer": null}]""")
     example = jsonl_example({**row, "questions": listed})
     assert example.questions == (
         Question("Who?", ("Ada",)),

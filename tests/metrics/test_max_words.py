@@ -15,8 +15,6 @@ from longsumbench.leaderboards.table import read_table
 from longsumbench.metrics.rouge import Rouge
 from longsumbench.runs.results import Results
 
-Figures = tuple[float, float, float]
-
 CUT = (
     "The well-known model reads the whole meeting, twice.",
     "It then writes a summary: short, but not too short!",
@@ -27,34 +25,14 @@ PEOPLE = "1.5 million people (or so) left.", "They never came back - at least no
 TRAIN = "Some 1.5 million people left by train.", "They came back."
 # Texts and N → P, R and F of ROUGE-1, -2 and -L that `ROUGE-1.5.5.pl -n 2 -a -l N -z SPL` printed. That program cuts
 # references, too, so N is at least their length
-PRINTED: list[tuple[tuple[str, ...], tuple[str, ...], int, list[Figures]]] = [
-    (CUT, WHOLE, 10, [(0.36364, 0.4, 0.38095), (0.1, 0.11111, 0.10526), (0.36364, 0.4, 0.38095)]),
-    (CUT, WHOLE, 13, [(0.5, 0.7, 0.58333), (0.15385, 0.22222, 0.18182), (0.5, 0.7, 0.58333)]),
-    (
-        CUT,
-        WHOLE,
-        27,
-        [(0.2963, 0.8, 0.43244), (0.07692, 0.22222, 0.11428), (0.25926, 0.7, 0.37838)],
-    ),
-    (CUT, WHOLE, 28, [(0.28571, 0.8, 0.42105), (0.07407, 0.22222, 0.11111), (0.25, 0.7, 0.36842)]),
-    (
-        PEOPLE,
-        TRAIN,
-        10,
-        [(0.72727, 0.72727, 0.72727), (0.4, 0.4, 0.4), (0.72727, 0.72727, 0.72727)],
-    ),
-    (
-        PEOPLE,
-        TRAIN,
-        13,
-        [(0.61538, 0.72727, 0.66666), (0.33333, 0.4, 0.36363), (0.61538, 0.72727, 0.66666)],
-    ),
-    (
-        PEOPLE,
-        TRAIN,
-        15,
-        [(0.6, 0.81818, 0.69231), (0.28571, 0.4, 0.33333), (0.6, 0.81818, 0.69231)],
-    ),
+PRINTED = [
+    (CUT, WHOLE, 10, "0.36364 0.4 0.38095 0.1 0.11111 0.10526 0.36364 0.4 0.38095"),
+    (CUT, WHOLE, 13, "0.5 0.7 0.58333 0.15385 0.22222 0.18182 0.5 0.7 0.58333"),
+    (CUT, WHOLE, 27, "0.2963 0.8 0.43244 0.07692 0.22222 0.11428 0.25926 0.7 0.37838"),
+    (CUT, WHOLE, 28, "0.28571 0.8 0.42105 0.07407 0.22222 0.11111 0.25 0.7 0.36842"),
+    (PEOPLE, TRAIN, 10, "0.72727 0.72727 0.72727 0.4 0.4 0.4 0.72727 0.72727 0.72727"),
+    (PEOPLE, TRAIN, 13, "0.61538 0.72727 0.66666 0.33333 0.4 0.36363 0.61538 0.72727 0.66666"),
+    (PEOPLE, TRAIN, 15, "0.6 0.81818 0.69231 0.28571 0.4 0.33333 0.6 0.81818 0.69231"),
 ]
 WORDS = st.sampled_from(["a", "b", "dogs", "x-y", "--", "…", "日本", "e\u0301", "ไทย"])
 TEXTS = st.lists(st.lists(WORDS, max_size=8).map(" ".join), max_size=5).map(tuple)
@@ -69,13 +47,13 @@ def rouge(
 
 @pytest.mark.parametrize(("prediction", "reference", "limit", "printed"), PRINTED)
 def test_the_first_words_are_those_of_rouge_155(
-    prediction: tuple[str, ...], reference: tuple[str, ...], limit: int, printed: list[Figures]
+    prediction: tuple[str, ...], reference: tuple[str, ...], limit: int, printed: str
 ) -> None:
     """The five digits are those of the program, within a sentence and at the end of one."""
     scores = rouge(prediction, reference, mode="perl", max_words=limit)
     kinds = ("rouge1", "rouge2", "rougeLsum")
-    found = [tuple(scores[f"{kind}_{statistic}"] for statistic in "prf") for kind in kinds]
-    assert found == printed
+    found = [scores[f"{kind}_{statistic}"] for kind in kinds for statistic in "prf"]
+    assert found == [*map(float, printed.split())]
 
 
 @given(TEXTS, TEXTS, st.sampled_from(["default", "unicode"]))
@@ -128,16 +106,12 @@ def test_runs_with_a_limit_are_in_their_own_block(tmp_path: Path, typed: Typed) 
     assert typed("verify", cut.representative.run_id, "--results-dir", results.root)[0] == 0
 
 
-@pytest.mark.parametrize(("value", "message"), [(0, "=0 is below 1"), (-1, "=-1 is below 1")])
-def test_a_limit_is_a_number_of_words(typed: Typed, value: int, message: str) -> None:
-    """Zero and negative numbers are one line for every command; text is one, too."""
-    typed_setting = typed("run", "model=lead", "dataset=aclsum", f"score.max_words={value}")
-    typed_option = typed("score", "nowhere.jsonl", f"--max-words={value}")
-    for code, out, error in (typed_setting, typed_option):
+def test_a_limit_is_a_number_of_words(typed: Typed) -> None:
+    """Zero is one line for every command, and an error in Python."""
+    settings = "run model=lead dataset=aclsum score.max_words=0"
+    for words in (settings, "score nowhere.jsonl --max-words=0"):
+        code, out, error = typed(*words.split())
         assert (code, out, error.count("\n")) == (2, "", 1)
-        assert message in error
-    code, _, error = typed("run", "model=lead", "dataset=aclsum", "score.max_words=few")
-    assert (code, error.count("\n")) == (2, 1)
-    assert "score.max_words='few' is not of type int" in error
-    with pytest.raises(longsumbench.errors.UsageError, match=f"max-words{message}"):
-        longsumbench.score(["a"], ["a"], max_words=value)
+        assert "=0 is below 1" in error
+    with pytest.raises(longsumbench.errors.UsageError, match="max-words=0 is below 1"):
+        longsumbench.score(["a"], ["a"], max_words=0)

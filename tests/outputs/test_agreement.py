@@ -235,20 +235,8 @@ def test_constant_scores_have_no_tau() -> None:
 @pytest.fixture
 def folder(tmp_path: Path) -> Path:
     """Write two annotators' judgements of six systems that copy more and more of the reference."""
-    words = [
-        "one",
-        "two",
-        "three",
-        "four",
-        "five",
-        "six",
-        "seven",
-        "eight",
-        "nine",
-        "ten",
-        "eleven",
-        "twelve",
-    ]
+    numbers = "one two three four five six seven eight nine ten eleven twelve"
+    words = numbers.split()
     rows: dict[str, list[dict[str, object]]] = {"documents": [], "outputs": [], "judgements": []}
     for document in range(8):
         text = " ".join(words[document % 3 :])

@@ -15,12 +15,13 @@ from longsumbench.outputs.inspection import inspect_example
 from longsumbench.runs.evidence import input_line, write_evidence
 from longsumbench.runs.results import Results
 
+Finished = Callable[..., Path]
 IDS = ("a", "2", "c", "d")
 ASKED = {"model": {}, "decode": {"evidence": "3"}}
 
 
 @pytest.fixture
-def finished(tmp_path: Path) -> Callable[..., Path]:
+def finished(tmp_path: Path) -> Finished:
     """Write the files of a finished run on four examples that keeps evidence of some; return its folder."""
 
     def write(model: str = "looker", kept: int = 3, **facts: object) -> Path:
@@ -46,7 +47,7 @@ def inspected(tmp_path: Path, typed: Typed) -> Typed:
 
 
 @pytest.mark.parametrize("named", ["2", "1"])
-def test_what_is_gathered(finished: Callable[..., Path], tmp_path: Path, named: str) -> None:
+def test_what_is_gathered(finished: Finished, tmp_path: Path, named: str) -> None:
     """By its id or its place the same example is found: its summary, scores in percent and the evidence as written.
 
     An id goes before a place: "2" is the id of the example at place 1.
@@ -61,7 +62,7 @@ def test_what_is_gathered(finished: Callable[..., Path], tmp_path: Path, named: 
     assert inspection.example is None
 
 
-def test_an_example_without_scores(finished: Callable[..., Path], tmp_path: Path) -> None:
+def test_an_example_without_scores(finished: Finished, tmp_path: Path) -> None:
     """An example that no metric scored, and a run whose scores are gone, are shown without."""
     folder = finished(kept=4)
     assert inspect_example("looker", "d", Results(tmp_path)).scores == {}
@@ -69,9 +70,7 @@ def test_an_example_without_scores(finished: Callable[..., Path], tmp_path: Path
     assert inspect_example("looker", "a", Results(tmp_path)).scores == {}
 
 
-def test_what_is_printed_and_written(
-    finished: Callable[..., Path], inspected: Typed, tmp_path: Path
-) -> None:
+def test_what_is_printed_and_written(finished: Finished, inspected: Typed, tmp_path: Path) -> None:
     """A page, and with --picture a picture, named by the example's place; their paths follow the example."""
     finished()
     code, out, err = inspected("looker", "c", "--picture")
@@ -85,7 +84,7 @@ def test_what_is_printed_and_written(
 
 
 def test_the_example_is_printed_before_the_paths(
-    finished: Callable[..., Path], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    finished: Finished, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """By hand: the beginning of a source of 100 words, the summary, the reference, the scores, what was read."""
     monkeypatch.setenv("COLUMNS", "80")
@@ -109,7 +108,7 @@ def test_the_example_is_printed_before_the_paths(
     assert max(map(len, text.splitlines())) <= 80
 
 
-def test_the_input_is_shown_if_it_was_kept(finished: Callable[..., Path], inspected: Typed) -> None:
+def test_the_input_is_shown_if_it_was_kept(finished: Finished, inspected: Typed) -> None:
     """The page has the text as the system read it; that of an example without it has none."""
     folder = finished(kept=0)
     read = "── unit 1 of 2\n<s>About a</s>\n── unit 2 of 2\n<s>& more</s>"
@@ -125,17 +124,15 @@ def test_the_input_is_shown_if_it_was_kept(finished: Callable[..., Path], inspec
 @pytest.mark.parametrize(
     ("words", "message"),
     [
-        ("l 0", "2 runs are called 'l': lead00000000 (lead on arxiv), looker000000 (looker on "),
         ("looker cc", "looker (looker00) summarized no example 'cc' (did you mean 'c'?)"),
         ("looker 4", "summarized no example '4'; its examples have the indices 0 to 3"),
     ],
 )
 def test_a_wrong_word_is_one_line_with_exit_code_2(
-    finished: Callable[..., Path], inspected: Typed, words: str, message: str
+    finished: Finished, inspected: Typed, words: str, message: str
 ) -> None:
     """Wrong usage ends with exit code 2 and one line."""
     finished()
-    finished("lead", kept=0)
     code, out, err = inspected(*words.split())
     assert (code, out, len(err.splitlines())) == (2, "", 1)
     assert message in err
@@ -148,9 +145,7 @@ def test_a_wrong_word_is_one_line_with_exit_code_2(
         ("lead 0", "lead (lead0000) has no evidence: lead keeps none, at least with these "),
     ],
 )
-def test_without_evidence(
-    finished: Callable[..., Path], inspected: Typed, words: str, message: str
-) -> None:
+def test_without_evidence(finished: Finished, inspected: Typed, words: str, message: str) -> None:
     """An example without evidence has a page with its output; a line, and the page, say why there is no more."""
     finished()
     finished("lead", kept=0)
@@ -163,9 +158,7 @@ def test_without_evidence(
     assert (page.open, page.loaded) == ([], [])
 
 
-def test_the_command_that_keeps_more_is_named(
-    finished: Callable[..., Path], inspected: Typed
-) -> None:
+def test_the_command_that_keeps_more_is_named(finished: Finished, inspected: Typed) -> None:
     """The line can be copied: the run's own command, asking for all evidence instead of what it asked for."""
     finished()
     command = "longsumbench run model=looker 'dataset.path=my texts' decode.evidence=all"

@@ -1,5 +1,6 @@
 """Reading folders of judged outputs: what is taken, what is left out, and what is refused."""
 
+import json
 from pathlib import Path
 from typing import Any
 
@@ -177,21 +178,22 @@ def test_documents_and_systems_are_chosen(rows: Rows, tmp_path: Path) -> None:
             read_judged(tmp_path, **wrong)
 
 
-@pytest.mark.parametrize(
-    ("name", "change", "message"),
-    [
-        ("judgements", {"id": "three"}, "judgements.jsonl:1: unknown document 'three'"),
-        ("judgements", {"score": None}, "judgements.jsonl:1: Expected `float`, got `null`"),
-        ("outputs", {"id": "two"}, "outputs.jsonl:4: a second output of a for 'two'"),
-        ("documents", {"references": {"a": "text"}}, "'references' must be a list"),
-        ("documents", {"id": "two"}, "documents.jsonl:2: a second document 'two'"),
-    ],
-)
-def test_bad_rows_are_one_line(
-    rows: Rows, tmp_path: Path, name: str, change: Any, message: str
-) -> None:
+# File, what its first row has instead, and the error
+BAD_ROWS = """
+judgements {"id": "three"} → judgements.jsonl:1: unknown document 'three'
+judgements {"score": null} → judgements.jsonl:1: Expected `float`, got `null`
+outputs {"id": "two"} → outputs.jsonl:4: a second output of a for 'two'
+documents {"references": {"a": "text"}} → 'references' must be a list
+documents {"id": "two"} → documents.jsonl:2: a second document 'two'
+"""
+
+
+@pytest.mark.parametrize("line", BAD_ROWS.strip().splitlines())
+def test_bad_rows_are_one_line(line: str, rows: Rows, tmp_path: Path) -> None:
     """The error names the file, the line and what is wrong."""
-    rows[name][0] |= change
+    row, message = line.split(" → ")
+    name, change = row.split(" ", 1)
+    rows[name][0] |= json.loads(change)
     with pytest.raises(DataError) as problem:
         read_judged(write_files(tmp_path, rows))
     assert message in str(problem.value)

@@ -36,22 +36,20 @@ def test_no_run_runs_nothing(folder: Path, run_command: Command) -> None:
     assert not list(folder.glob("results/runs/*"))
 
 
-@pytest.mark.parametrize(
-    ("words", "problem"),
-    [
-        (
-            ["toy-tabel1"],
-            "unknown table or figure 'toy-tabel1' (did you mean 'toy-table1'?); known: toy-table1",
-        ),
-        (["toy-table1", "path.toys=gone"], "path.toys=gone: no such file or folder"),
-        ([], "name a table or figure: `longsumbench paper list` shows all"),
-    ],
-)
+WRONG = """
+toy-tabel1 → unknown table or figure 'toy-tabel1' (did you mean 'toy-table1'?); known: toy-table1
+toy-table1 path.toys=gone → path.toys=gone: no such file or folder
+→ name a table or figure: `longsumbench paper list` shows all
+"""
+
+
+@pytest.mark.parametrize("line", WRONG.strip().splitlines())
 def test_a_wrong_word_is_one_line_and_writes_nothing(
-    words: list[str], problem: str, folder: Path, run_command: Command
+    line: str, folder: Path, run_command: Command
 ) -> None:
     """One line says what is wrong and what to write; nothing is written."""
-    said = run_command(2, "paper", *words).err.splitlines()
+    words, problem = line.split("→ ")
+    said = run_command(2, "paper", *words.split()).err.splitlines()
     assert said[-1].startswith(f"longsumbench: {problem}")
     assert not list(folder.glob("results/papers/*"))
 

@@ -3,17 +3,15 @@
 from collections.abc import Callable
 
 import pytest
-
-from longsumbench.cli.main import main
+from support.commands import Typed
 
 
 @pytest.fixture
-def typed(capsys: pytest.CaptureFixture[str]) -> Callable[..., tuple[int, str, list[str]]]:
+def typed(typed: Typed) -> Callable[..., tuple[int, str, list[str]]]:
     """A function that runs `longsumbench summarize`; it returns the exit code, stdout, and the lines of stderr."""
 
     def run(*words: object) -> tuple[int, str, list[str]]:
-        code = main(["summarize", *map(str, words)])
-        output = capsys.readouterr()
-        return code, output.out, output.err.splitlines()
+        code, out, err = typed("summarize", *words)
+        return code, out, err.splitlines()
 
     return run

@@ -111,42 +111,34 @@ def test_the_same_runs_give_the_same_bytes(work: Path) -> None:
     assert len({row["digest"] for row in rows}) == 2
 
 
-def test_no_command_changes_a_packed_run(work: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_no_command_changes_a_packed_run(work: Path, run_command: Command) -> None:
     """It counts as finished. What would change it is refused in a line, whose command unpacks it."""
     run = run_folder(work, "lead")
     pack_alone()
     copy = read_contents(Results(Path("results")).find(run.name))
     same = [*RUN, *toy_words(work), "model=lead"]
-    capsys.readouterr()
-    assert main(same) == 0
-    assert "already finished" in capsys.readouterr().err
+    assert "already finished" in run_command(0, *same).err
     for change in ("name=renamed", "score.metrics=[repetition]"):
-        assert main([*same, change]) == 2, change
-        *_, line = capsys.readouterr().err.splitlines()
+        *_, line = run_command(2, *same, change).err.splitlines()
         assert f"the run {run.name} is packed, and no command changes it; unpack it first: " in line
     assert read_contents(Results(Path("results")).find(run.name)) == copy
     assert [path.name for path in Path("results/runs").glob("*/*/*")] == ["0123456789ab"]
     subprocess.run(["sh", "-c", line.partition("unpack it first: ")[2]], check=True)
     assert read_contents(run) == copy
-    assert main([*same, "name=renamed"]) == 0
+    run_command(0, *same, "name=renamed")
 
 
-def test_a_packed_run_is_not_replaced_by_less(
-    work: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_a_packed_run_is_not_replaced_by_less(work: Path, run_command: Command) -> None:
     """A folder that lacks a packed file, or is being changed, does not replace the packed run; a line says so."""
-    run = run_folder(work, "lead")
-    assert main(["runs", "pack"]) == 0
+    run, pack = run_folder(work, "lead"), ("runs", "pack")
+    run_command(0, *pack)
     packed, scores = read_contents(Path("results/bundles")), run / "scores.csv"
     scores.unlink()
-    capsys.readouterr()
-    assert main(["runs", "pack"]) == 0
     line = "lacks scores.csv, which is packed: the packed run stays as it is"
-    assert line in capsys.readouterr().err
+    assert line in run_command(0, *pack).err
     scores.write_text("half")
     with exclusive_lock(run / "work" / ".lock"):
-        assert main(["runs", "pack"]) == 0
-    assert "is running (process " in capsys.readouterr().err
+        assert "is running (process " in run_command(0, *pack).err
     assert read_contents(Path("results/bundles")) == packed
 
 

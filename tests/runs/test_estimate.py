@@ -21,12 +21,7 @@ from longsumbench.runs.estimate import (
 )
 from longsumbench.runs.plan import plan
 
-API = [
-    "model=prompt",
-    "model.engine=api",
-    "model.base_url=http://127.0.0.1:9/v1",
-    "model.checkpoint=m",
-]
+API = "model=prompt model.engine=api model.base_url=http://127.0.0.1:9/v1 model.checkpoint=m"
 
 
 @pytest.fixture
@@ -47,7 +42,8 @@ def estimated(*words: str) -> RunCost:
 
 def test_a_language_model_costs_its_tokens(texts: list[str]) -> None:
     """Ten prompts of 130 tokens and the instructions, and ten answers of 13, have the prices that are given."""
-    words = [*API, *texts, "model.reading=whole", "model.input_price=2", "model.output_price=10"]
+    prices = "model.reading=whole model.input_price=2 model.output_price=10"
+    words = [*f"{API} {prices}".split(), *texts]
     cost = estimated(*words)
     instructions = cost.source_length - 130
     assert 30 < instructions < 150
@@ -58,26 +54,24 @@ def test_a_language_model_costs_its_tokens(texts: list[str]) -> None:
 
 def test_a_reading_costs_its_requests(texts: list[str]) -> None:
     """Parts of a text cost more prompts, summaries of parts more answers, and what is cut costs nothing."""
-    tokenizer = f"model.tokenizer={causal_folder()}"
-    words = [*API, *texts, tokenizer, "model.input_length=130", "model.input_price=2"]
-    words.append("model.output_price=0")
-    prices = {}
+    prompts = f"model.tokenizer={causal_folder()} model.input_length=130"
+    prices = "model.input_price=2 model.output_price=0"
+    words = [*f"{API} {prompts} {prices}".split(), *texts]
+    costs = {}
     for reading in ("beginning", "select", "stages", "refine"):
-        prices[reading] = estimated(*words, f"model.reading={reading}").price or 0.0
+        costs[reading] = estimated(*words, f"model.reading={reading}").price or 0.0
     several = estimated(*words, "model.reading=segments", "model.segment_length=5").price
-    assert prices["beginning"] == prices["select"] == pytest.approx(10 * 2 * 130 / 1e6)
-    assert several == pytest.approx(3 * prices["select"])
-    assert prices["stages"] > 1.5 * prices["beginning"]
-    assert prices["refine"] > 1.5 * prices["beginning"]
+    assert costs["beginning"] == costs["select"] == pytest.approx(10 * 2 * 130 / 1e6)
+    assert several == pytest.approx(3 * costs["select"])
+    assert costs["stages"] > 1.5 * costs["beginning"]
+    assert costs["refine"] > 1.5 * costs["beginning"]
 
 
 def test_a_checkpoint_is_estimated_from_its_configuration(texts: list[str]) -> None:
     """As it is, it only writes; trained for 10 steps of 16 texts, it reads their 130 tokens and the special ones."""
     words = ["model=seq2seq", f"model.checkpoint={tiny_checkpoint()}", "scale=paper", *texts]
-    untrained, trained = (
-        estimated(*words),
-        estimated(*words, "train.max_steps=10", "train.accumulation=1"),
-    )
+    untrained = estimated(*words)
+    trained = estimated(*words, "train.max_steps=10", "train.accumulation=1")
     assert untrained.tokens == 0
     assert 130 <= untrained.source_length == trained.source_length <= 133
     assert trained.tokens == pytest.approx(160 * (130 + 13), rel=0.05)

@@ -11,12 +11,8 @@ from longsumbench.cli.main import main
 
 def test_a_finished_run_loads_no_torch(tmp_path: Path) -> None:
     """The same command again, of a system that was trained, finds the run without torch or transformers."""
-    words = [
-        "run",
-        *tiny_overrides(write_jsonl(tmp_path / "toy")),
-        "baselines=false",
-        f"results_dir={tmp_path / 'r'}",
-    ]
+    results = f"results_dir={tmp_path / 'r'}"
+    words = ["run", *tiny_overrides(write_jsonl(tmp_path / "toy")), "baselines=false", results]
     assert main(words) == 0
     code = "import sys; from longsumbench.cli.main import main; main(sys.argv[1:])\n"
     code += "print({'torch', 'transformers', 'datasets'} & set(sys.modules))"

@@ -18,6 +18,8 @@ from longsumbench.runs.record import RunRecord
 from longsumbench.runs.results import Results
 from longsumbench.views.leaderboard import TableView
 
+Lead = Callable[..., RunRecord]
+
 
 @pytest.fixture
 def toy(tmp_path: Path) -> Path:
@@ -26,7 +28,7 @@ def toy(tmp_path: Path) -> Path:
 
 
 @pytest.fixture
-def lead(toy: Path, tmp_path: Path) -> Callable[..., RunRecord]:
+def lead(toy: Path, tmp_path: Path) -> Lead:
     """Run Lead on the toy texts under a name."""
 
     def run(name: str, path: Path = toy, **settings: object) -> RunRecord:
@@ -41,9 +43,7 @@ def lead(toy: Path, tmp_path: Path) -> Callable[..., RunRecord]:
     return run
 
 
-def test_a_name_is_in_record_folder_and_table(
-    lead: Callable[..., RunRecord], toy: Path, tmp_path: Path
-) -> None:
+def test_a_name_is_in_record_folder_and_table(lead: Lead, toy: Path, tmp_path: Path) -> None:
     """Record, folder, heading and CSV have name and fingerprint; only the record has the path as typed."""
     record = longsumbench.load_run(lead("scisumm").run_id, tmp_path / "r")
     assert (record.key.dataset, record.config.dataset.path) == ("scisumm", str(toy))
@@ -54,9 +54,7 @@ def test_a_name_is_in_record_folder_and_table(
     assert "scisumm" in table.heading()
 
 
-def test_the_name_is_part_of_the_run_and_not_of_the_texts(
-    lead: Callable[..., RunRecord], tmp_path: Path
-) -> None:
+def test_the_name_is_part_of_the_run_and_not_of_the_texts(lead: Lead, tmp_path: Path) -> None:
     """Two names for the same texts are two runs, which share the texts in the cache; a configuration keeps the name."""
     one, other = lead("one"), lead("other")
     assert one.key.fingerprint == other.key.fingerprint

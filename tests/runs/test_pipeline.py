@@ -189,6 +189,16 @@ def test_the_second_time_nothing_is_done(
     assert (first.carried_out, again.carried_out) == (True, False)
 
 
+def test_a_name_decides_nothing(toy: Path) -> None:
+    """A finished run that is named, or renamed, keeps its id and its outputs."""
+    config, names, runs = configured(toy), [], set()
+    for name in (None, "short one", "nine", None):
+        record = run_point(PlannedRun(replace(config, name=name)))
+        names.append(RunRecord.read(find_folder(config, record)).config.name)
+        runs.add((record.run_id, record.finished))
+    assert (names, len(runs)) == ([None, "short one", "nine", "nine"], 1)
+
+
 def test_overwriting_does_it_again(toy: Path, log_lines: list[str]) -> None:
     """With overwrite=true a finished run is thrown away and done again, its training too."""
     config = configured(toy, "trunc")

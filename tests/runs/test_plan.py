@@ -18,6 +18,7 @@ from longsumbench.runs.compose import compose, offer_plugins, scale_models
 from longsumbench.runs.overrides import as_hydra
 from longsumbench.runs.plan import plan
 
+OwnSweep = Callable[[str], str]
 SWEEP = ["model=lead,random,oracle,trunc", "model.input_length=64,256", "seed=1,2"]
 
 
@@ -36,63 +37,45 @@ def test_the_command_line_precedes_scale_recipe_and_defaults() -> None:
     )
 
 
-@pytest.mark.parametrize(
-    ("words", "variant"),
-    [
-        ([], ""),
-        (
-            ["model.norm=post", "model.input_length=64", "decode.num_beams=4"],
-            "input_length=64,norm=post,num_beams=4",
-        ),
-        (["model.input_length=64", "model.input_length=512"], "input_length=512"),
-        (
-            ["model.input_length=1024"],
-            "input_length=1024",
-        ),  # the dataclass's default, but not the recipe's
-        (["decode.limit=5", "decode.device=cpu", "seed=4"], ""),
-        (["train.max_steps=5"], ""),
-        (
-            ["model=lead", "model.length=50", "decode.num_beams=4"],
-            "length=50",
-        ),  # lead does not search
-        (["model=etads", "model.focus_layers=[]", "model.saliency_layers=null"], "focus_layers=[]"),
-        (["model=etads", "model.focus_layers=[1,2]"], ""),  # all of them, as without a word
-        (
-            ["model=etads", "model.encoder_layers=4", "model.focus_layers=[1,2]"],
-            "encoder_layers=4,focus_layers=[1,2]",
-        ),
-        (["model=ea", "decode.mode=extract", "train.only=scorer"], "mode=extract,only=scorer"),
-    ],
-)
-def test_a_variant_is_what_differs_from_the_recipe(words: list[str], variant: str) -> None:
+# 1024 is the dataclass's default, but not the recipe's; Lead does not search; [1,2] are all layers, as without a word.
+VARIANTS = """
+→
+model.norm=post model.input_length=64 decode.num_beams=4 → input_length=64,norm=post,num_beams=4
+model.input_length=64 model.input_length=512 → input_length=512
+model.input_length=1024 → input_length=1024
+decode.limit=5 decode.device=cpu seed=4 →
+train.max_steps=5 →
+model=lead model.length=50 decode.num_beams=4 → length=50
+model=etads model.focus_layers=[] model.saliency_layers=null → focus_layers=[]
+model=etads model.focus_layers=[1,2] →
+model=etads model.encoder_layers=4 model.focus_layers=[1,2] → encoder_layers=4,focus_layers=[1,2]
+model=ea decode.mode=extract train.only=scorer → mode=extract,only=scorer
+"""
+
+
+@pytest.mark.parametrize("line", VARIANTS.strip().splitlines())
+def test_a_variant_is_what_differs_from_the_recipe(line: str) -> None:
     """Model and decode overrides that change the outcome, sorted, by their last value, without the recipe's own."""
-    assert plan(["model=trunc", *words])[0].variant == variant
+    words, _, variant = line.partition("→")
+    assert plan(["model=trunc", *words.split()])[0].variant == variant.strip()
 
 
-@pytest.mark.parametrize(
-    ("words", "same"),
-    [
-        (
-            ["model=ea", "scale=extractive", "model.extractive_length=64,128"],
-            True,
-        ),  # nothing is selected
-        (
-            ["model=ea", "scale=extractive", "train.only=all", "model.extractive_length=64,128"],
-            False,
-        ),
-        (["model=trunc", "decode.length_penalty=1,2"], True),  # greedy
-        (["model=trunc", "decode.num_beams=2", "decode.length_penalty=1,2"], False),
-        (["model=tdmca", "model.rank=lstm", "model.ranker_steps=1,2"], False),
-    ],
-)
-def test_points_that_differ_in_a_setting_without_effect_are_one_run(
-    words: list[str], same: bool
-) -> None:
+# Nothing is selected at scale=extractive; one beam is a greedy search.
+ALIKE = {
+    "model=ea scale=extractive model.extractive_length=64,128": True,
+    "model=ea scale=extractive train.only=all model.extractive_length=64,128": False,
+    "model=trunc decode.length_penalty=1,2": True,
+    "model=trunc decode.num_beams=2 decode.length_penalty=1,2": False,
+    "model=tdmca model.rank=lstm model.ranker_steps=1,2": False,
+}
+
+
+@pytest.mark.parametrize("words", ALIKE)
+def test_points_that_differ_in_a_setting_without_effect_are_one_run(words: str) -> None:
     """What decides a run is asked for the settings at hand; a setting without effect is in no variant either."""
-    first, second = plan(words, sweep=True)
-    assert (
-        (first.settings_hash == second.settings_hash) == (first.variant == second.variant) == same
-    )
+    first, second = plan(words.split(), sweep=True)
+    assert (first.settings_hash == second.settings_hash) == ALIKE[words]
+    assert (first.variant == second.variant) == ALIKE[words]
 
 
 def test_lists_are_swept_over(log_lines: list[str]) -> None:
@@ -111,7 +94,7 @@ def test_lists_are_swept_over(log_lines: list[str]) -> None:
 
 
 @pytest.fixture
-def own_sweep(tmp_path: Path) -> Callable[[str], str]:
+def own_sweep(tmp_path: Path) -> OwnSweep:
     """Write an experiment `mine` on Trunc with a sweep of its own; return the folder."""
 
     def write(sweep: str) -> str:
@@ -125,7 +108,7 @@ def own_sweep(tmp_path: Path) -> Callable[[str], str]:
     return write
 
 
-def test_an_experiment_with_a_sweep_of_its_own(own_sweep: Callable[[str], str]) -> None:
+def test_an_experiment_with_a_sweep_of_its_own(own_sweep: OwnSweep) -> None:
     """Its lines are points as if typed, every combination within a line, combined with what is typed behind them."""
     folder = own_sweep(
         "[model.norm=post model.dropout=0.3, 'model.norm=post model.input_length=64,128']"
@@ -150,20 +133,19 @@ def test_an_experiment_with_a_sweep_of_its_own(own_sweep: Callable[[str], str]) 
         plan(["experiment=mine"], config_dir=folder)
 
 
-@pytest.mark.parametrize(
-    ("sweep", "problem"),
-    [
-        ("model.norm=post", "experiment=mine: 'sweep' in its file is not a list of lines"),
-        ("[{model.norm: post}]", "is not a list of lines"),
-        ("['']", "is not a list of lines"),
-        ("[model.nrom=post]", r"unknown setting 'model\.nrom' \(did you mean 'norm'\?\)"),
-        ('["model.norm=\'post"]', "experiment=mine: 'sweep' in its file is not a list of lines"),
-    ],
-)
-def test_a_sweep_that_cannot_be_meant(
-    sweep: str, problem: str, own_sweep: Callable[[str], str]
-) -> None:
+SWEEPS = r"""
+model.norm=post → experiment=mine: 'sweep' in its file is not a list of lines
+[{model.norm: post}] → is not a list of lines
+[''] → is not a list of lines
+[model.nrom=post] → unknown setting 'model\.nrom' \(did you mean 'norm'\?\)
+["model.norm='post"] → experiment=mine: 'sweep' in its file is not a list of lines
+"""
+
+
+@pytest.mark.parametrize("line", SWEEPS.strip().splitlines())
+def test_a_sweep_that_cannot_be_meant(line: str, own_sweep: OwnSweep) -> None:
     """What is no list of lines with words is refused, and words are checked as typed ones are."""
+    sweep, problem = line.split(" → ")
     with pytest.raises(UsageError, match=problem):
         plan(["experiment=mine"], sweep=True, config_dir=own_sweep(sweep))
 
@@ -178,13 +160,7 @@ def test_a_sweep_is_every_combination(capsys: pytest.CaptureFixture[str]) -> Non
         "left out for lead, random, oracle, which have no such setting: model.input_length"
     ]
     runs = {(one.config.model.name, one.settings_hash) for one in points}
-    assert sorted(name for name, _ in runs) == [
-        "lead",
-        "oracle",
-        "random",
-        "random",
-        *["trunc"] * 4,
-    ]
+    assert sorted(name for name, _ in runs) == ["lead", "oracle", *["random"] * 2, *["trunc"] * 4]
 
 
 def write_scale(folder: Path, text: str) -> str:
@@ -245,28 +221,20 @@ def test_scales_name_settings_that_there_are() -> None:
         assert set(blocks["all"]) <= set().union(*known.values())
 
 
-PROMPTED = [
-    *(
-        "model=prompt",
-        "model.engine=api",
-        "model.checkpoint=tiny",
-        "model.base_url=http://localhost:9/v1",
-    ),
-    *("model.reading=whole", "model.length=20", "dataset=jsonl"),
-]
+SERVED = "model.engine=api model.checkpoint=tiny model.base_url=http://localhost:9/v1"
+PROMPTED = f"{SERVED} model.reading=whole model.length=20 dataset=jsonl"
 
 
 def test_a_prompted_model_takes_no_training_steps() -> None:
     """Steps typed for language models alone are refused; 0, those of a scale or of others in a sweep are not."""
-    with pytest.raises(
-        UsageError, match=r"^train\.max_steps=50: model=prompt is not trained: leave it out"
-    ):
-        plan([*PROMPTED, "train.max_steps=50"])
-    with pytest.raises(UsageError, match=r"model=prompt is not trained"):
-        plan(["model=lead,prompt", *PROMPTED[1:], "train.max_steps=50"], sweep=True)
-    plan([*PROMPTED, "train.max_steps=0", "scale=tiny"])
-    plan([*PROMPTED, "scale=tiny"])
-    plan(["model=trunc,prompt", *PROMPTED[1:], "train.max_steps=50"], sweep=True)
+    settings = PROMPTED.split()
+    problem = r"^train\.max_steps=50: model=prompt is not trained: leave it out"
+    for models in ("prompt", "lead,prompt"):
+        with pytest.raises(UsageError, match=problem):
+            plan([f"model={models}", *settings, "train.max_steps=50"], sweep=True)
+    plan(["model=prompt", *settings, "train.max_steps=0", "scale=tiny"])
+    plan(["model=prompt", *settings, "scale=tiny"])
+    plan(["model=trunc,prompt", *settings, "train.max_steps=50"], sweep=True)
 
 
 def test_a_value_that_must_be_given(tmp_path: Path) -> None:
@@ -289,25 +257,19 @@ def test_texts_are_looked_for_before_the_systems(monkeypatch: pytest.MonkeyPatch
     )
 
 
-@pytest.mark.parametrize(
-    "words",
-    [
-        ["model.page_size=128", "seed=3", "train.learning_rate=1e-3", "overwrite=true"],
-        ["model.page_size=null", "results_dir='a, b'", "dataset.path='x=y'", "train.max_steps=5"],
-        ["model.focus=[1,2]", "model.focus=[]", "score.metrics=[novel_ngrams,'a b']"],
-        ["decode.seed=${seed}", "seed='${train.seed}'", "train.seed=0x10"],
-        [
-            "model.a.b.c=1",
-            "model.a.d=TRUE",
-            "scale=small",
-            'model.text="it\'s"',
-            "model.other=a\\,b",
-        ],
-    ],
-    ids=["numbers", "words", "lists", "interpolations", "nested"],
-)
-def test_settings_are_laid_over_files_as_hydra_does(words: list[str]) -> None:
+LAID_OVER = {
+    "numbers": "model.page_size=128 | seed=3 | train.learning_rate=1e-3 | overwrite=true",
+    "words": "model.page_size=null | results_dir='a, b' | dataset.path='x=y' | train.max_steps=5",
+    "lists": "model.focus=[1,2] | model.focus=[] | score.metrics=[novel_ngrams,'a b']",
+    "interpolations": "decode.seed=${seed} | seed='${train.seed}' | train.seed=0x10",
+    "nested": 'model.a.b.c=1 | model.a.d=TRUE | scale=small | model.text="it\'s" | model.other=a\\,b',
+}
+
+
+@pytest.mark.parametrize("name", LAID_OVER)
+def test_settings_are_laid_over_files_as_hydra_does(name: str) -> None:
     """Hydra itself reads all files anew for every value of a setting, and comes to the same."""
+    words = LAID_OVER[name].split(" | ")
     overrides = [as_hydra(word) for word in ["model=pagesum", *words, "dataset=aclsum"]]
     with hydra.initialize_config_module("longsumbench.conf", version_base="1.3"):
         offer_plugins(None)

@@ -29,32 +29,19 @@ from longsumbench.modeling import processes
 from longsumbench.runs.record import RunRecord
 from longsumbench.sweeps import worker
 
+ByTwo = tuple[Path, str, str]
 TORCHRUN = [sys.executable, "-m", "torch.distributed.run", "--standalone"]
 CLOSE = 2e-5  # of losses, as a share: sums of float32 in another order; ten times what was measured
-COUNTS = (
-    "parameters",
-    "steps",
-    "examples",
-    "source_tokens",
-    "target_tokens",
-    "ended_by",
-    "best_step",
-)
-BUDGET = ["train.max_steps=8", "train.eval_steps=2", "train.batch_size=8", "decode.batch_size=3"]
+COUNTS = "parameters steps examples source_tokens target_tokens ended_by best_step"
+BUDGET = "train.max_steps=8 train.eval_steps=2 train.batch_size=8 decode.batch_size=3"
 # Of 25 examples in batches of 8 the last is alone: one of two processes has none. What is special about each:
 POINTS = {
-    "trunc": ["train.accumulation=2", "train.keep_best=2"],
-    "seal": ["train.batch_words=120"],  # another loss, a mean over other things
-    "hierarchical_transformer": ["model.rank=lstm"],  # whose ranker one process trains alone
-    "prompt": [
-        f"model.checkpoint={causal_folder()}",
-        "model.lora_rank=2",
-        "model.tokenizer=null",
-        "model.length=6",
-        "model.input_length=400",
-        "model.decode_length=64",
-    ],
-    "lead": [],
+    "trunc": "train.accumulation=2 train.keep_best=2",
+    "seal": "train.batch_words=120",  # another loss, a mean over other things
+    "hierarchical_transformer": "model.rank=lstm",  # whose ranker one process trains alone
+    "prompt": f"model.checkpoint={causal_folder()} model.lora_rank=2 model.tokenizer=null model.length=6"
+    " model.input_length=400 model.decode_length=64",
+    "lead": "",
 }
 
 
@@ -64,14 +51,9 @@ def words(model: str, texts: Path, *others: str, dropout: float = 0.0) -> list[s
     settings = {**TINY_FOR_ALL, "dropout": dropout}
     own = [f"model.{name}={value}" for name, value in settings.items() if name in known]
     own += [f"model.checkpoint={tiny_checkpoint()}"] if model == "seq2seq" else []
-    data = [
-        "dataset=jsonl",
-        f"dataset.path={texts}",
-        "scale=tiny",
-        "score.resamples=100",
-        "baselines=false",
-    ]
-    return ["run", f"model={model}", *data, *(BUDGET if model != "lead" else []), *own, *others]
+    command = f"run model={model} dataset=jsonl dataset.path={texts} scale=tiny score.resamples=100"
+    command += f" baselines=false {BUDGET if model != 'lead' else ''}"
+    return [*command.split(), *own, *others]
 
 
 COMMANDS = """
@@ -112,12 +94,12 @@ def texts(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.fixture(scope="module")
-def by_two(texts: Path, tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, str, str]:
+def by_two(texts: Path, tmp_path_factory: pytest.TempPathFactory) -> ByTwo:
     """Results folder, stdout and stderr of two processes: all points, the first again, a training that a test kills."""
     folder = tmp_path_factory.mktemp("two")
     commands = []
     for model, others in POINTS.items():
-        commands.append(words(model, texts, *others, f"results_dir={folder / 'results'}"))
+        commands.append(words(model, texts, *others.split(), f"results_dir={folder / 'results'}"))
     again = [commands[0], killed_words(texts, folder / "whole")]
     code, stdout, stderr = in_processes(folder, *commands, *again)
     assert code == 0, (stdout, stderr)
@@ -132,22 +114,22 @@ def killed_words(texts: Path, results: Path) -> list[str]:
 
 @pytest.mark.parametrize("model", POINTS)
 def test_two_processes_do_what_one_does(
-    model: str, texts: Path, by_two: tuple[Path, str, str], tmp_path: Path
+    model: str, texts: Path, by_two: ByTwo, tmp_path: Path
 ) -> None:
     """The same run, counts and predictions, and losses that differ in rounding alone."""
-    assert main(words(model, texts, *POINTS[model], f"results_dir={tmp_path}")) == 0
+    assert main(words(model, texts, *POINTS[model].split(), f"results_dir={tmp_path}")) == 0
     (one, predictions), (two, same) = read_record(tmp_path, model), read_record(by_two[0], model)
     assert one.run_id == two.run_id
     assert two.environment.processes == (1 if model == "lead" else 2)
     assert predictions == same
-    for name in COUNTS:
+    for name in COUNTS.split():
         assert vars(one.fit)[name] == vars(two.fit)[name]
     for name in ("validation_losses", "kept", "first_loss", "last_loss"):
         losses = [np.array(vars(run.fit)[name] or 0.0) for run in (one, two)]
         np.testing.assert_allclose(losses[0], losses[1], rtol=CLOSE)
 
 
-def test_the_first_process_alone_speaks(by_two: tuple[Path, str, str]) -> None:
+def test_the_first_process_alone_speaks(by_two: ByTwo) -> None:
     """A table is printed once for each command, nobody warns, and no process leaves a file of its share."""
     results, out, err = by_two
     assert out.count("test split, 11 examples") == len(POINTS) + 2
@@ -175,7 +157,7 @@ def test_a_point_that_fails_leaves_the_next_to_both(texts: Path, tmp_path: Path)
 
 
 def test_a_killed_training_ends_with_the_same_bits(
-    texts: Path, by_two: tuple[Path, str, str], tmp_path: Path
+    texts: Path, by_two: ByTwo, tmp_path: Path
 ) -> None:
     """With one process killed, the other says why it ends; continued, the run has the outcome of no kill, to the bit.
 
@@ -243,9 +225,14 @@ def test_an_error_in_one_process_ends_the_launch(tmp_path: Path) -> None:
 
 
 ENVIRONMENT = {
-    **{"RANK": "1", "WORLD_SIZE": "2", "LOCAL_RANK": "1", "LOCAL_WORLD_SIZE": "2"},
-    **{"MASTER_ADDR": "localhost", "MASTER_PORT": "29500"},
+    "RANK": "1",
+    "WORLD_SIZE": "2",
+    "LOCAL_RANK": "1",
+    "LOCAL_WORLD_SIZE": "2",
+    "MASTER_ADDR": "localhost",
+    "MASTER_PORT": "29500",
 }
+TASK = "JOB_ID=7 JOB_NUM_NODES=1 NODEID=0 NTASKS=2 PROCID=1 LOCALID=1"  # variables of SLURM
 
 
 @pytest.fixture
@@ -277,11 +264,8 @@ def test_processes_that_cannot_meet_say_so(rank: str, launched: pytest.MonkeyPat
         taken.bind(("localhost", 0))
         if rank == "0":
             taken.listen()
-        for name, value in {
-            **ENVIRONMENT,
-            "RANK": rank,
-            "MASTER_PORT": str(taken.getsockname()[1]),
-        }.items():
+        own = {"RANK": rank, "MASTER_PORT": str(taken.getsockname()[1])}
+        for name, value in {**ENVIRONMENT, **own}.items():
             launched.setenv(name, value)
         with (
             pytest.raises(
@@ -299,19 +283,9 @@ def test_tasks_of_a_cluster_job_work_together(
 ) -> None:
     """Tasks that submitit started are processes of one run and keep their GPUs; joblib's in a job work alone."""
     pytest.importorskip("submitit", reason="the extra slurm")
-    task = {
-        "SLURM_JOB_ID": "7",
-        "SLURM_JOB_NUM_NODES": "1",
-        "SLURM_NODEID": "0",
-        "SLURM_NTASKS": "2",
-    }
-    place = {
-        "SLURM_PROCID": "1",
-        "SLURM_LOCALID": "1",
-        "CUDA_VISIBLE_DEVICES": "4,5",
-        "SUBMITIT_EXECUTOR": executor,
-    }
-    for name, value in {**task, **place}.items():
-        launched.setenv(name, value)
+    for word in TASK.split():
+        launched.setenv(*f"SLURM_{word}".split("="))
+    launched.setenv("CUDA_VISIBLE_DEVICES", "4,5")
+    launched.setenv("SUBMITIT_EXECUTOR", executor)
     worker.share_a_cluster_job()
     assert (processes.started_processes(), os.environ["CUDA_VISIBLE_DEVICES"]) == (count, "4,5")

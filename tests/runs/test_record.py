@@ -1,6 +1,7 @@
 """Run ids, records, atomic files, and the layout of a results folder."""
 
 import errno
+import json
 import os
 import re
 from pathlib import Path
@@ -46,20 +47,21 @@ def test_a_record_survives_its_file(tmp_path: Path) -> None:
     assert RunRecord.read(tmp_path) == RECORD
 
 
-@pytest.mark.parametrize(
-    ("changes", "problem"),
-    [
-        ({"fit": {"steps": None}}, "Expected `int`, got `null` - at `$.fit.steps`"),
-        ({"evaluation": {"scores": {}}}, "scores has no rouge1"),
-        ({"evaluation": {"ranked_by": "x"}}, "ranked_by='x' was not measured"),
-    ],
-)
-def test_a_damaged_field_is_named(changes: dict[str, Any], problem: str, tmp_path: Path) -> None:
+DAMAGED = """
+{"fit": {"steps": null}} → Expected `int`, got `null` - at `$.fit.steps`
+{"evaluation": {"scores": {}}} → scores has no rouge1
+{"evaluation": {"ranked_by": "x"}} → ranked_by='x' was not measured
+"""
+
+
+@pytest.mark.parametrize("line", DAMAGED.strip().splitlines())
+def test_a_damaged_field_is_named(line: str, tmp_path: Path) -> None:
     """A record with a wrong value is one clear line."""
+    changes, problem = line.split(" → ")
     RECORD.write(tmp_path)
     path = tmp_path / "record.json"
     values = read_json(path)
-    for name, change in changes.items():
+    for name, change in json.loads(changes).items():
         values[name] |= change
     write_json(path, values)
     with pytest.raises(DataError, match=re.escape(f"{path}: not a run's record ({problem}")):

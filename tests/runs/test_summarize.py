@@ -71,27 +71,26 @@ def test_several_files_are_named_in_their_order(
     assert (code, len(out.splitlines()), err[0].partition(": read")[0]) == (0, 1, "z.txt + 1 more")
 
 
+FIRST_LINE = """
+{"id": "a.txt", "summary": "Abcd. Ab.", "complete": true, "tokens": 2,
+ "truncation": {"tokens": 2, "words": 2, "cuts": [], "documents_merged": 0},
+ "evidence": {
+   "arrays": {
+     "score": {"axes": ["segment", "unit"], "values": [[0.03, 0.05], [0.029, 0.049]]},
+     "selected": {"axes": ["segment", "unit"], "values": [[false, true], [true, false]]}},
+   "texts": {"unit": ["Ab.", "Abcd."]}},
+ "input": null}
+"""
+
+
 def test_json_lines_say_everything(watching: Path, tmp_path: Path, typed: Typed) -> None:
     """By hand: every line is an object; evidence is nested lists under the names of their axes, with the texts."""
     write(tmp_path / "a.txt", "Ab. Abcd.")
     write(tmp_path / "b.txt", "X.")
     code, out, _ = typed(watching, "a.txt", "--json", "b.txt")
     first, second = map(json.loads, out.splitlines())
-    axes = ["segment", "unit"]
-    arrays = {
-        "score": {"axes": axes, "values": [[0.03, 0.05], [0.029, 0.049]]},
-        "selected": {"axes": axes, "values": [[False, True], [True, False]]},
-    }
     assert code == 0
-    assert first == {
-        "id": "a.txt",
-        "summary": "Abcd. Ab.",
-        "complete": True,
-        "tokens": 2,
-        "truncation": {"tokens": 2, "words": 2, "cuts": [], "documents_merged": 0},
-        "evidence": {"arrays": arrays, "texts": {"unit": ["Ab.", "Abcd."]}},
-        "input": None,
-    }
+    assert first == json.loads(FIRST_LINE)
     assert second["evidence"]["texts"] == {"unit": ["X."]}
 
 
@@ -134,6 +133,9 @@ def test_settings_lie_over_those_of_the_run() -> None:
         num_beams=2, seed=5, device="cpu", length_penalty=0.5
     )
     assert settle_decoding(["seed=5", "decode.seed=6"], usual).seed == 6
+    recorded = replace(usual, reference_evidence=True)  # which no untrained system has
+    kept = settle_decoding(["decode.coverage=summary"], recorded)
+    assert kept == replace(recorded, coverage="summary")
     for word, problem in (
         ("decode.num_beam=2", r"unknown setting 'decode\.num_beam' \(did you mean 'num_beams'\?\)"),
         ("decode.num_beams=0", r"decode\.num_beams=0 is below 1"),
@@ -238,10 +240,3 @@ def test_a_system_is_warned_of_texts_unlike_those_it_learned() -> None:
         system.state.queried = queried
         assert unlike_what_was_learned(system, [Input("a.txt", unlike)])
         assert not unlike_what_was_learned(system, [Input("a.txt", like)])
-
-
-def test_typed_settings_replace_those_of_a_run() -> None:
-    """They are checked for themselves: what no untrained system has, such as evidence of the reference, is kept."""
-    recorded = replace(Decoding(), reference_evidence=True, num_beams=4)
-    decoding = settle_decoding(["decode.coverage=summary", "seed=3"], recorded)
-    assert decoding == replace(recorded, coverage="summary", seed=3)

@@ -107,18 +107,19 @@ def test_what_cannot_be_read_stops_no_other(folder: Path, typed: Typed) -> None:
     assert names == ["texts/r.jsonl:2", "texts/t01.txt"]
 
 
-@pytest.mark.parametrize(
-    ("words", "problem"),
-    [
-        ("lexrank texts --output out.jsonl", "out.jsonl exists, and another system"),
-        ("lead texts --output mine.jsonl", "mine.jsonl exists, and another system"),
-        ("lead texts --output texts/out", "one of the inputs or inside them"),
-        ("lead texts --together --output out.jsonl", "--together makes one summary"),
-        ("lead texts decode.evidence=3 --output new", "decode.evidence and decode.keep_inputs are"),
-    ],
-)
-def test_outputs_are_not_mixed(words: str, problem: str, folder: Path, typed: Typed) -> None:
+REFUSED = """
+lexrank texts --output out.jsonl → out.jsonl exists, and another system
+lead texts --output mine.jsonl → mine.jsonl exists, and another system
+lead texts --output texts/out → one of the inputs or inside them
+lead texts --together --output out.jsonl → --together makes one summary
+lead texts decode.evidence=3 --output new → decode.evidence and decode.keep_inputs are
+"""
+
+
+@pytest.mark.parametrize("line", REFUSED.strip().splitlines())
+def test_outputs_are_not_mixed(line: str, folder: Path, typed: Typed) -> None:
     """Another system, other settings, a file of something else, and a place among the texts are refused."""
+    words, problem = line.split(" → ")
     assert typed("lead", folder, "--output", "out.jsonl")[0] == 0
     Path("mine.jsonl").write_text("{}\n")
     before = [Path(name).read_bytes() for name in ("out.jsonl", "mine.jsonl")]

@@ -1,5 +1,6 @@
 """The site of a results folder: what its pages show, link and leave out, and bad input."""
 
+import json
 import re
 import shlex
 from collections.abc import Iterator
@@ -15,7 +16,7 @@ from support.stored_runs import small_results, store
 
 from longsumbench.errors import UsageError
 from longsumbench.leaderboards.significance import Outcome, build_blocks
-from longsumbench.runs.record import ImportedOutputs
+from longsumbench.runs.record import ImportedOutputs, RunRecord
 from longsumbench.runs.results import Results
 from longsumbench.site.build import write_site
 from longsumbench.site.pages import Scatter, axis_ticks, page_name, plot_against_cost, show_block
@@ -31,51 +32,52 @@ def root(tmp_path: Path) -> Path:
     return small_results(tmp_path / "results")
 
 
+@pytest.fixture(scope="module")
+def site(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The folder of the site of these results, which are next to it."""
+    root = small_results(tmp_path_factory.mktemp("site") / "results")
+    return write_site(Results(root), root.parent / "site").parent
+
+
+def run_in(site: Path, model: str) -> RunRecord:
+    """Return the first run of a model on arxiv."""
+    records = Results(site.parent / "results").records("arxiv")
+    return next(run for run in records if run.key.model == model)
+
+
 def pages(folder: Path) -> Iterator[tuple[Path, Reading]]:
     for path in sorted(folder.rglob("*.html")):
         yield path, Reading(path.read_text())
 
 
-def test_every_address_is_a_file_of_the_site(root: Path, tmp_path: Path) -> None:
+def test_every_address_is_a_file_of_the_site(site: Path) -> None:
     """Pages link and load only files of the site, so they work from the disk; no address names a host."""
-    folder = write_site(Results(root), tmp_path / "site").parent
     count = 0
-    for path, page in pages(folder):
+    for path, page in pages(site):
         for address in page.loaded:
             count += 1
             if not address.startswith(("#", "data:")):
                 assert ":" not in address, address
                 assert (path.parent / address.partition("#")[0]).is_file(), (path, address)
     assert count > 100
-    assert {path.name for path in folder.iterdir()} == {
-        "index.html",
-        "sweeps.html",
-        "arxiv",
-        "meetings",
-        "assets",
-    }
+    files = "arxiv assets index.html meetings sweeps.html"
+    assert sorted(path.name for path in site.iterdir()) == files.split()
 
 
-def test_overview_has_real_systems_first(root: Path, tmp_path: Path) -> None:
+def test_overview_has_real_systems_first(site: Path) -> None:
     """The dataset with released outputs comes before those of the suite's own systems; best systems are marked."""
-    page = write_site(Results(root), tmp_path / "site").read_text()
-    assert (
-        page.index("Real systems")
-        < page.index(">meetings</a></h3>")
-        < page.index("Systems trained here")
-    )
-    assert page.index("Systems trained here") < page.index(">arxiv</a></h3>")
-    assert re.findall(r'<tr class="best"><th scope="row"><a[^>]*>([^<]*)', page) == [
-        "GPT-9",
-        "seal",
-    ]
+    page = (site / "index.html").read_text()
+    parts = ("Real systems", ">meetings</a></h3>", "Systems trained here", ">arxiv</a></h3>")
+    places = [page.index(part) for part in parts]
+    assert places == sorted(places)
+    best = re.findall(r'<tr class="best"><th scope="row"><a[^>]*>([^<]*)', page)
+    assert best == ["GPT-9", "seal"]
     assert "7 runs of 5 systems" in page  # GPT-9, lead, oracle, random, seal
 
 
-def test_dataset_page_by_hand(root: Path, tmp_path: Path) -> None:
+def test_dataset_page_by_hand(site: Path) -> None:
     """Rows are in the order of the leaderboard and link their runs; only ranked rows have intervals and places."""
-    folder = write_site(Results(root), tmp_path / "site").parent / "arxiv"
-    page = (folder / "index.html").read_text()
+    page = (site / "arxiv" / "index.html").read_text()
     rows = re.findall(
         r"<tr.*?</tr>", page[page.index('id="table-1"') :].partition("</table>")[0], re.DOTALL
     )[1:]
@@ -83,36 +85,32 @@ def test_dataset_page_by_hand(root: Path, tmp_path: Path) -> None:
     assert names == ["seal", "lead", "random", "oracle"]
     assert ["<svg" in row for row in rows] == [True, True, True, False]
     assert [len(set(re.findall(r'href="([^"]*)"', row))) for row in rows] == [3, 2, 2, 2]
-    lead = next(run for run in Results(root).records("arxiv") if run.key.model == "lead")
-    assert f'href="examples.html#run={lead.run_id}"' in rows[1]
+    assert f'href="examples.html#run={run_in(site, "lead").run_id}"' in rows[1]
     assert "arxiv-page_size.svg" in page
     assert "Scores against page_size" in page
-    assert (folder / "arxiv.csv").read_text().count("\n") == 6
+    assert (site / "arxiv" / "arxiv.csv").read_text().count("\n") == 6
 
 
-@pytest.mark.parametrize(
-    ("low", "high", "marks", "ticks"),
-    [
-        (9.9, 26.9, (), [10, 15, 20, 25]),
-        (61, 78, (10, 20, 50, 100), [65, 70, 75]),
-        (30, 400, (10, 20, 50, 100, 200, 500), [50, 100, 200]),
-    ],
-)
-def test_an_axis_has_ticks(
-    low: float, high: float, marks: tuple[float, ...], ticks: list[float]
-) -> None:
+# Ends of an axis, its usual marks, its ticks
+AXES = """
+[9.9, 26.9, [], [10, 15, 20, 25]]
+[61, 78, [10, 20, 50, 100], [65, 70, 75]]
+[30, 400, [10, 20, 50, 100, 200, 500], [50, 100, 200]]
+"""
+
+
+@pytest.mark.parametrize("axis", AXES.strip().splitlines())
+def test_an_axis_has_ticks(axis: str) -> None:
     """Round numbers, also where no usual mark lies between the ends of a logarithmic axis."""
+    low, high, marks, ticks = json.loads(axis)
     assert axis_ticks(low, high, marks) == pytest.approx(ticks)
 
 
-def test_run_page(root: Path, tmp_path: Path) -> None:
+def test_run_page(site: Path) -> None:
     """A run's page has scores, command, loss curve, ledger, settings that were changed, and what is missing."""
-    folder = write_site(Results(root), tmp_path / "site").parent / "arxiv"
-    run = next(run for run in Results(root).records("arxiv") if run.key.seed == 1)
-    page, text = (
-        (folder / page_name(run)).read_text(),
-        text_of(folder / page_name(run)),
-    )
+    run = run_in(site, "seal")
+    path = site / "arxiv" / page_name(run)
+    page, text = path.read_text(), text_of(path)
     assert f"longsumbench verify {run.run_id[:8]}" in text
     assert "75.0 % of the source was read" in text
     assert "input_length cut 25.0 %" in text
@@ -125,9 +123,9 @@ def test_run_page(root: Path, tmp_path: Path) -> None:
     assert "scores.csv is not here" not in text
 
 
-def test_sweep_page_names_failed_points(root: Path, tmp_path: Path) -> None:
+def test_sweep_page_names_failed_points(site: Path) -> None:
     """A sweep has its progress, the score of each point, and why a point failed."""
-    text = text_of(write_site(Results(root), tmp_path / "site").parent / "sweeps.html")
+    text = text_of(site / "sweeps.html")
     assert "1 done, 1 failed" in text
     assert "seal seed=1 done 8 s 31.0" in text
     assert "seal seed=2 failed 1 s the disk was full" in text

@@ -19,6 +19,7 @@ from longsumbench.views.tables import (
     terminal,
 )
 
+Columns = Callable[[int], None]
 NUMBERS = Block(
     "pubmed_small, test split",
     (),
@@ -62,13 +63,13 @@ LONG = Block(
 
 
 @pytest.fixture
-def columns(monkeypatch: pytest.MonkeyPatch) -> Callable[[int], None]:
+def columns(monkeypatch: pytest.MonkeyPatch) -> Columns:
     """Set the width of the terminal."""
     return lambda number: monkeypatch.setenv("COLUMNS", str(number))
 
 
 @pytest.mark.parametrize("width", [60, 80, 100, 200])
-def test_no_line_is_wider_than_the_terminal(columns: Callable[[int], None], width: int) -> None:
+def test_no_line_is_wider_than_the_terminal(columns: Columns, width: int) -> None:
     """Each line fits, and no cell loses a character: what is not shown is named."""
     columns(width)
     text = terminal("longsumbench", [NUMBERS, LONG])
@@ -78,7 +79,7 @@ def test_no_line_is_wider_than_the_terminal(columns: Callable[[int], None], widt
     assert "90b7e52b" in text
 
 
-def test_the_most_important_columns_that_fit_are_kept(columns: Callable[[int], None]) -> None:
+def test_the_most_important_columns_that_fit_are_kept(columns: Columns) -> None:
     """The least important are missing first; a narrow one is kept in the room that a wide one would not fit in."""
     found = {}
     for width in range(200, 50, -1):
@@ -96,7 +97,7 @@ def test_the_most_important_columns_that_fit_are_kept(columns: Callable[[int], N
     ]
 
 
-def test_marks_are_explained_below(columns: Callable[[int], None]) -> None:
+def test_marks_are_explained_below(columns: Columns) -> None:
     """A legend below each table names the marks that it has, and only these."""
     columns(100)
     assert (

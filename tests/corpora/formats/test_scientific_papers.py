@@ -1,5 +1,6 @@
 """The layout of the arXiv/PubMed release, and the rows of its copies on the hub."""
 
+import json
 from typing import Any
 
 import pytest
@@ -9,16 +10,13 @@ from longsumbench.core import Section
 from longsumbench.corpora.formats.scientific_papers import read_hub_paper, read_release_paper
 from longsumbench.corpora.loading.fields import BadRow
 
+TEXTS = """{"abstract_text": ["<S> we do . </S>", "<S>  </S>", "<S> it works . </S>"],
+  "article_text": ["flat text ."], "section_names": ["intro", "end"], "sections": [["a b . c . ", ""], ["d ."]]}"""
+
 
 def paper(**changes: Any) -> dict[str, Any]:
     """A paper of the release."""
-    texts = {
-        "abstract_text": ["<S> we do . </S>", "<S>  </S>", "<S> it works . </S>"],
-        "article_text": ["flat text ."],
-        "section_names": ["intro", "end"],
-        "sections": [["a b . c . ", ""], ["d ."]],
-    }
-    return {**release_row("1"), **texts, **changes}
+    return {**release_row("1"), **json.loads(TEXTS), **changes}
 
 
 def sections(**changes: Any) -> tuple[Section, ...]:
@@ -56,22 +54,20 @@ def test_text_is_accepted_for_lists_of_sentences() -> None:
     assert read_release_paper(paper(abstract_text=tagged)).references == (("a . b", "c ."),)
 
 
-@pytest.mark.parametrize(
-    ("changes", "expected"),
-    [
-        ({"abstract_text": None}, "'abstract_text' is missing"),
-        ({"section_names": [1]}, "'section_names' must be a list of text"),
-        (
-            {"abstract_text": ["<S> </S>"]},
-            "the abstract is empty: '1'; dataset.strict=false leaves such rows",
-        ),
-        ({"sections": [], "article_text": None}, "one of them must hold the article"),
-    ],
-)
-def test_a_bad_paper_says_why(changes: dict[str, Any], expected: str) -> None:
+BAD_PAPERS = """
+{"abstract_text": null} → 'abstract_text' is missing
+{"section_names": [1]} → 'section_names' must be a list of text
+{"abstract_text": ["<S> </S>"]} → the abstract is empty: '1'; dataset.strict=false leaves such rows
+{"sections": [], "article_text": null} → one of them must hold the article
+"""
+
+
+@pytest.mark.parametrize("line", BAD_PAPERS.strip().splitlines())
+def test_a_bad_paper_says_why(line: str) -> None:
     """A missing field or a wrong type is named, with what was found."""
+    changes, expected = line.split(" → ")
     with pytest.raises(BadRow, match=expected):
-        read_release_paper(paper(**changes))
+        read_release_paper(paper(**json.loads(changes)))
 
 
 def test_rows_of_the_hub() -> None:

@@ -20,6 +20,7 @@ from longsumbench.corpora.loading import hub
 from longsumbench.corpora.loading.load import load_texts
 from longsumbench.errors import EnvironmentProblem
 
+Asked = list[tuple[str, str | None]]
 REVISION = "0123456789abcdef0123456789abcdef01234567"
 
 
@@ -37,7 +38,7 @@ def own_library_cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 
 @pytest.fixture
-def online(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> list[tuple[str, str | None]]:
+def online(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Asked:
     """A hub with two papers. Returns what was asked for."""
     rows = [
         {"article": "a b .\nc .", "abstract": "we do ."},
@@ -73,9 +74,7 @@ def test_what_counts_as_reached(monkeypatch: pytest.MonkeyPatch) -> None:
     assert unreachable() == "offline mode is set"
 
 
-def test_rows_of_the_newest_revision(
-    online: list[tuple[str, str | None]], cache: ArtifactCache
-) -> None:
+def test_rows_of_the_newest_revision(online: Asked, cache: ArtifactCache) -> None:
     """The newest commit is resolved, and named in the metadata; rows without ids get them."""
     texts = load_texts(DatasetSettings(name="arxiv"), cache)
     assert online == [("ccdv/arxiv-summarization", "section")]
@@ -87,7 +86,7 @@ def test_rows_of_the_newest_revision(
 
 
 def test_a_copy_needs_no_network(
-    online: list[tuple[str, str | None]], cache: ArtifactCache, monkeypatch: pytest.MonkeyPatch
+    online: Asked, cache: ArtifactCache, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """The early look ends a run without copy and network; what was read once is found again without a network."""
     monkeypatch.setattr(hub, "unreachable", lambda: "no cable")
@@ -137,7 +136,7 @@ def test_offline_with_the_librarys_copy(
 
 
 def test_a_download_that_breaks(
-    online: list[tuple[str, str | None]], cache: ArtifactCache, monkeypatch: pytest.MonkeyPatch
+    online: Asked, cache: ArtifactCache, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """An error of the library becomes one line with its words."""
 

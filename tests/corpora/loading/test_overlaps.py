@@ -1,5 +1,6 @@
 """Examples that are in two splits: counted, reported, an error where that is asked for."""
 
+import json
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -16,17 +17,17 @@ read = partial(read_texts, "jsonl")
 
 # By hand: of the four test examples, one has a text of train, one an id of train, one both; of the two of validation,
 # one has the text of a training example, the other that of a tested one.
-SPLITS = {
-    "train": {"a": "One.", "b": "Two.", "c": "Three."},
-    "validation": {"d": "Two.", "e": "Five."},
-    "test": {"f": "One.", "b": "Four.", "c": "Three.", "g": "Five."},
-}
+SPLITS = json.loads("""
+{"train": {"a": "One.", "b": "Two.", "c": "Three."},
+ "validation": {"d": "Two.", "e": "Five."},
+ "test": {"f": "One.", "b": "Four.", "c": "Three.", "g": "Five."}}
+""")
 # pair of splits → examples, those with the same text, id and reference, and the first one
-EXPECTED = {
-    "validation in train": [1, 1, 0, 0, "d"],
-    "test in train": [3, 2, 2, 0, "f"],
-    "test in validation": [1, 1, 0, 0, "g"],
-}
+EXPECTED = json.loads("""
+{"validation in train": [1, 1, 0, 0, "d"],
+ "test in train": [3, 2, 2, 0, "f"],
+ "test in validation": [1, 1, 0, 0, "g"]}
+""")
 
 
 @pytest.fixture(autouse=True)

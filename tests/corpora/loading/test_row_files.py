@@ -4,17 +4,17 @@ import gzip
 import json
 import logging
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 import pandas as pd
 import pytest
 from hypothesis import given, strategies as st
+from support.reading import read_texts
 
 from longsumbench.cache.artifacts import ArtifactCache
-from longsumbench.core import DatasetSettings
 from longsumbench.corpora.loading.fields import BadRow
-from longsumbench.corpora.loading.load import Texts, load_texts
 from longsumbench.corpora.loading.row_files import describe_file, file_rows
 from longsumbench.corpora.loading.usual_keys import (
     OUTPUT_FIELDS,
@@ -62,8 +62,7 @@ def write(path: Path, rows: list[dict[str, Any]]) -> Path:
     return path
 
 
-def read(path: Path, cache: ArtifactCache, **settings: Any) -> Texts:
-    return load_texts(DatasetSettings("mine", path=str(path), **settings), cache)
+read = partial(read_texts, "mine")
 
 
 def rows_of(path: Path) -> list[Any]:
@@ -164,24 +163,19 @@ def test_parts_of_a_split_are_read_together(tmp_path: Path, cache: ArtifactCache
         assert read(path, cache).fingerprint == read(whole, cache).fingerprint
 
 
-ROWS_AND_NAMES = [
-    ({"ID": 1, "Text ": "d", " Abstract": "s"}, {"id": 1, "document": "d", "summary": "s"}),
-    (
-        {"doc_id": "x", "article": "d", "highlights": "s"},
-        {"id": "x", "document": "d", "summary": "s"},
-    ),
-    (
-        {"id": "x", "source": "cnn", "article": "d", "references": ["s"]},
-        {"id": "x", "document": "d", "references": ["s"]},
-    ),
-    ({"id": "x", "document": None, "documents": []}, {"id": "x", "documents": []}),
-    ({"text": "d", "document": "e", "reference": "s"}, {"document": "e", "summary": "s"}),
-]
+ROWS_AND_NAMES = """
+{"ID": 1, "Text ": "d", " Abstract": "s"} → {"id": 1, "document": "d", "summary": "s"}
+{"doc_id": "x", "article": "d", "highlights": "s"} → {"id": "x", "document": "d", "summary": "s"}
+{"id": "x", "source": "cnn", "article": "d", "references": ["s"]} → {"id": "x", "document": "d", "references": ["s"]}
+{"id": "x", "document": null, "documents": []} → {"id": "x", "documents": []}
+{"text": "d", "document": "e", "reference": "s"} → {"document": "e", "summary": "s"}
+"""
 
 
-@pytest.mark.parametrize(("row", "expected"), ROWS_AND_NAMES)
-def test_usual_names_are_recognized(row: dict[str, Any], expected: dict[str, Any]) -> None:
+@pytest.mark.parametrize("line", ROWS_AND_NAMES.strip().splitlines())
+def test_usual_names_are_recognized(line: str) -> None:
     """By hand: in any case, with blanks around them; the suite's own names go first, "source" last."""
+    row, expected = map(json.loads, line.split(" → "))
     renamed = rename_keys(row, OWN_FIELDS)
     assert {name: renamed[name] for name in expected} == expected
     unusual = expected.keys() - row.keys() - ({"summary"} if "reference" in row else set())
@@ -191,18 +185,11 @@ def test_usual_names_are_recognized(row: dict[str, Any], expected: dict[str, Any
 def test_a_chosen_column_leaves_the_others_recognized() -> None:
     """`columns` chooses a field, and drops only what would be the same field; columns may change places."""
     row = {"id": "x", "document": "d", "documents": [], "abstract": "s", "teaser": "t"}
-    assert rename_keys(row, OWN_FIELDS, {"document": "teaser"}) == {
-        "id": "x",
-        "document": "t",
-        "summary": "s",
-    }
-    swapped = {"document": "abstract", "summary": "document"}
-    assert rename_keys(row, OWN_FIELDS, swapped) == {
-        "id": "x",
-        "document": "s",
-        "summary": "d",
-        "teaser": "t",
-    }
+    chosen = {"id": "x", "document": "t", "summary": "s"}
+    assert rename_keys(row, OWN_FIELDS, {"document": "teaser"}) == chosen
+    swapped = {"id": "x", "document": "s", "summary": "d", "teaser": "t"}
+    columns = {"document": "abstract", "summary": "document"}
+    assert rename_keys(row, OWN_FIELDS, columns) == swapped
     with pytest.raises(BadRow, match="the column 'body' is missing: the row has 'id', 'document'"):
         rename_keys(row, OWN_FIELDS, {"document": "body"})
 

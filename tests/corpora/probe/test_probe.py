@@ -181,7 +181,8 @@ def test_the_texts_of_stored_runs_stay_the_same(cache: ArtifactCache) -> None:
 
 def test_reports_and_sections_have_their_lengths() -> None:
     """A report has the tokens it was asked for, to half a sentence in the mean; sections are an eighth, at least 32."""
-    for length, sections in ((32, 1), (40, 1), (64, 2), (128, 4), (256, 8), (1024, 8), (3000, 8)):
+    numbers = {32: 1, 40: 1, 64: 2, 128: 4, 256: 8, 1024: 8, 3000: 8}
+    for length, sections in numbers.items():
         made = list(reports([length], seed=7, number=100))
         lengths = [length_of(example.sentences()) for example in made]
         assert sum(lengths) / len(lengths) == pytest.approx(length, abs=2)
@@ -249,16 +250,9 @@ def test_a_report_holds_a_fact() -> None:
 def test_trained_short_and_tested_long() -> None:
     """Training lengths double; `train_length` leaves training and validation what they are without it."""
     assert choose_report_lengths(1000)["train"] == (40, 64, 128, 256, 512, 1000)
-    assert choose_report_lengths(65536, 1024) == {
-        "train": LADDER,
-        "validation": (1024,),
-        "test": (65536,),
-    }
-    assert choose_report_lengths(None, 64) == {
-        "train": (40, 64),
-        "validation": (64,),
-        "test": (1024,),
-    }
+    long, usual = choose_report_lengths(65536, 1024), choose_report_lengths(None, 64)
+    assert long == {"train": LADDER, "validation": (1024,), "test": (65536,)}
+    assert usual == {"train": (40, 64), "validation": (64,), "test": (1024,)}
 
 
 def test_time_grows_as_the_length_of_a_report() -> None:

@@ -5,6 +5,7 @@ import random
 from pathlib import Path
 
 import pytest
+from support.commands import Command
 from support.tiny_bert import write_bert
 
 from longsumbench.cli.main import main
@@ -50,28 +51,25 @@ def files(folder: Path) -> dict[str, bytes]:
 
 
 def test_every_analysis_writes_its_files(
-    folder: Path, results: Results, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+    folder: Path, results: Results, tmp_path: Path, run_command: Command
 ) -> None:
     """CSV of each, pictures of two, and the pairs of fusions; the same command writes the same bytes."""
     runs, bert = ",".join(run_id[:6] for run_id in ids(results)), write_bert(tmp_path / "bert")
-    of_texts = ["dataset=jsonl", f"dataset.path={folder}", "--results-dir", str(results.root)]
-    capsys.readouterr()
-    for words, extra in (
-        (["locality"], {"locality.png", "locality.svg"}),
-        (
-            ["fusion", f"run={runs}"],
-            {"fusion-runs.csv", "fusion-pairs.jsonl", "fusion.png", "fusion.svg"},
-        ),
-        (["coherence", f"run={runs}", f"model={bert}", "device=cpu"], set()),
-    ):
-        name, output = words[0], tmp_path / words[0]
-        assert main(["analyze", *words, *of_texts, "--output", str(output)]) == 0
-        printed = " ".join(capsys.readouterr().out.split())
+    of_texts = f"dataset=jsonl dataset.path={folder} --results-dir {results.root}"
+    for words, extra in {
+        "locality": "locality.png locality.svg",
+        f"fusion run={runs}": "fusion-runs.csv fusion-pairs.jsonl fusion.png fusion.svg",
+        f"coherence run={runs} model={bert} device=cpu": "",
+    }.items():
+        name = words.partition(" ")[0]
+        output = tmp_path / name
+        command = f"analyze {words} {of_texts} --output {output}"
+        printed = " ".join(run_command(0, *command.split()).out.split())
         assert str(output / f"{name}.csv") in printed
-        assert files(output).keys() == {f"{name}.csv", *extra}
+        assert files(output).keys() == {f"{name}.csv", *extra.split()}
         of_runs = "8 of 12 examples, of those that all runs summarized, drawn by seed 1"
-        assert (of_runs if len(words) > 1 else "all 12 examples") in printed
-    assert main(["analyze", "fusion", f"run={runs}", *of_texts]) == 0
+        assert (of_runs if "run=" in words else "all 12 examples") in printed
+    run_command(0, *f"analyze fusion run={runs} {of_texts}".split())
     assert files(results.root / "analysis" / "jsonl") == files(tmp_path / "fusion")
 
 
@@ -91,22 +89,21 @@ def test_what_is_drawn(folder: Path, results: Results) -> None:
 
 
 def test_words_that_cannot_be_meant(
-    folder: Path, results: Results, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+    folder: Path, results: Results, tmp_path: Path, run_command: Command
 ) -> None:
     """Runs on other texts, split or dataset, settings that are none, and missing models end in one line each."""
     lead, _ = ids(results)
-    of_texts = ["dataset=jsonl", f"dataset.path={folder}"]
-    capsys.readouterr()
-    flags = ["--results-dir", str(results.root), "--output", str(tmp_path / "out")]
-    for words, message in (
-        (["fusion", f"run={lead}"], "is a run on dataset=jsonl, not aclsum"),
-        (["fusion", *of_texts, "dataset.limit=2", f"run={lead}"], "has read other texts"),
-        (["fusion", *of_texts, f"run={lead},{lead[:8]}"], "is named twice"),
-        (["locality", *of_texts, f"run={lead}"], "run= has no meaning for locality"),
-        (["coherence", *of_texts], "model= is missing"),
-    ):
-        assert main(["analyze", *words, *flags]) == 2
-        (error,) = capsys.readouterr().err.strip().splitlines()
+    of_texts = f"dataset=jsonl dataset.path={folder}"
+    flags = f"--results-dir {results.root} --output {tmp_path / 'out'}"
+    for words, message in {
+        f"fusion run={lead}": "is a run on dataset=jsonl, not aclsum",
+        f"fusion {of_texts} dataset.limit=2 run={lead}": "has read other texts",
+        f"fusion {of_texts} run={lead},{lead[:8]}": "is named twice",
+        f"locality {of_texts} run={lead}": "run= has no meaning for locality",
+        f"coherence {of_texts}": "model= is missing",
+    }.items():
+        command = f"analyze {words} {flags}"
+        (error,) = run_command(2, *command.split()).err.strip().splitlines()
         assert message in error
     assert not list((tmp_path / "out").iterdir())
 

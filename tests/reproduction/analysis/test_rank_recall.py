@@ -35,30 +35,22 @@ def test_examples_without_a_reference_are_counted(tmp_path: Path) -> None:
     assert "1 example left out: no reference" in found.render()
 
 
-@pytest.mark.parametrize(
-    ("words", "code", "message"),
-    [
-        ("rank=", 2, "name rankers, as in rank=tfidf,lstm"),
-        ("rank=lstm ranker.unit=section", 2, "ranker.unit follows unit: set unit=section"),
-        ("rank=tfidf ranker=lstm", 2, "ranker=lstm is not a group of settings"),
-        (
-            "rank=tfidf dataset=jsonl dataset.path=TEXTS",
-            2,
-            "example 'toy-6' has no title and no query, and rank=tfidf needs one",
-        ),
-        (
-            "rank=lstm dataset=jsonl dataset.path=TEXTS",
-            3,
-            "learns from a training split, and the dataset has none",
-        ),
-    ],
-)
-def test_what_cannot_be_done_is_said(
-    words: str, code: int, message: str, tmp_path: Path, run_command: Command
-) -> None:
+WRONG = """
+2 rank= → name rankers, as in rank=tfidf,lstm
+2 rank=lstm ranker.unit=section → ranker.unit follows unit: set unit=section
+2 rank=tfidf ranker=lstm → ranker=lstm is not a group of settings
+2 rank=tfidf TEXTS → example 'toy-6' has no title and no query, and rank=tfidf needs one
+3 rank=lstm TEXTS → learns from a training split, and the dataset has none
+"""
+
+
+@pytest.mark.parametrize("line", WRONG.strip().splitlines())
+def test_what_cannot_be_done_is_said(line: str, tmp_path: Path, run_command: Command) -> None:
     """Bad words and unfit texts end with their exit code and one line, before anything is printed."""
-    texts = write_jsonl(tmp_path / "texts", train=0) if "TEXTS" in words else tmp_path
-    output = run_command(code, "stats", *words.replace("TEXTS", str(texts)).split())
+    words, message = line.split(" → ")
+    texts = f"dataset=jsonl dataset.path={write_jsonl(tmp_path / 'texts', train=0)}"
+    code, *typed = words.replace("TEXTS", texts).split()
+    output = run_command(int(code), "stats", *typed)
     assert output.out == ""
     assert len(output.err.splitlines()) == 1
     assert message in output.err

@@ -1,5 +1,6 @@
 """PageSum's pair search: the best of all pairs, exactly."""
 
+import json
 from itertools import combinations
 
 import pytest
@@ -55,19 +56,19 @@ def test_equals_scoring_every_pair_with_the_library(
         assert pair.alone == pytest.approx(alone)
 
 
-@pytest.mark.parametrize(
-    ("together", "alone", "thresholds", "expected"),
-    [
-        (0.36, 0.25, {}, True),
-        (0.35, 0.25, {}, False),  # exactly 10 more
-        (0.40, 0.20, {}, False),  # exactly 20 alone
-        (0.60, 0.55, {}, False),
-        (0.60, 0.55, {"rise": 4}, True),
-        (0.60, 0.10, {"overlap": 9}, True),
-    ],
-)
-def test_fused_is_strict(
-    together: float, alone: float, thresholds: dict[str, float], expected: bool
-) -> None:
+# Recall together, alone, and thresholds → whether it is a fusion; the second is exactly 10 more, the third exactly 20 alone
+FUSED = """
+[0.36, 0.25, {}, true]
+[0.35, 0.25, {}, false]
+[0.40, 0.20, {}, false]
+[0.60, 0.55, {}, false]
+[0.60, 0.55, {"rise": 4}, true]
+[0.60, 0.10, {"overlap": 9}, true]
+"""
+
+
+@pytest.mark.parametrize("line", FUSED.strip().splitlines())
+def test_fused_is_strict(line: str) -> None:
     """Eqs. 15 and 16: each sentence alone, and the gain of both, must be above their thresholds."""
+    together, alone, thresholds, expected = json.loads(line)
     assert SourcePair(0, 1, together, (alone, alone), 0.5).fused(**thresholds) == expected

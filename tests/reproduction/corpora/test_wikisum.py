@@ -5,10 +5,11 @@ from typing import Any
 
 import pytest
 from support.json_files import write_rows
+from support.reading import read_texts
 
 from longsumbench.cache.artifacts import ArtifactCache
-from longsumbench.core import DatasetSettings, Document, Example, Section
-from longsumbench.corpora.loading.load import Texts, load_texts
+from longsumbench.core import Document, Example, Section
+from longsumbench.corpora.loading.load import Texts
 from longsumbench.errors import UsageError
 from longsumbench_reproduction.corpora.clones import find_clones
 from longsumbench_reproduction.corpora.wikisum import wikisum_example
@@ -30,19 +31,19 @@ def article(*paragraphs: Any, **changes: Any) -> dict[str, Any]:
     }
 
 
-def documents(*paragraphs: Any, **changes: Any) -> list[tuple[str | None, list[str]]]:
+def documents(*paragraphs: Any, **changes: Any) -> str:
     """The documents that an article becomes: the source of each, and its paragraphs."""
     example = wikisum_example(article(*paragraphs, **changes)).example
     assert all(len(document.sections) == 1 for document in example.documents)
-    return [
-        (document.source, [" ".join(paragraph) for paragraph in document.sections[0].paragraphs])
-        for document in example.documents
-    ]
+    lines = []
+    for document in example.documents:
+        texts = map(" ".join, document.sections[0].paragraphs)
+        lines.append(f"{document.source}: {' | '.join(texts)}")
+    return "; ".join(lines)
 
 
 def read(path: Path, cache: ArtifactCache, rows: list[dict[str, Any]], **settings: Any) -> Texts:
-    write_rows(path, rows)
-    return load_texts(DatasetSettings(name="wikisum", path=str(path), **settings), cache)
+    return read_texts("wikisum", write_rows(path, rows), cache, **settings)
 
 
 def test_paragraphs_sources_and_reference_are_kept() -> None:
@@ -72,14 +73,13 @@ def test_a_document_is_a_stretch_of_one_page() -> None:
         paragraph("c1", None),
         "c2",
     )
-    expected = [("a", ["a1", "a2"]), ("b", ["b1"]), ("a", ["a3"]), (None, ["c1"]), (None, ["c2"])]
-    assert documents(*given) == expected
+    assert documents(*given) == "a: a1 | a2; b: b1; a: a3; None: c1; None: c2"
 
 
 def test_neighbours_were_neighbours_in_the_page() -> None:
     """Where a clone is taken out of a page, what stood before and behind it are two documents; a blank one is none."""
     given = (paragraph("a1"), paragraph(SUMMARY), paragraph("a2"), paragraph(" "), paragraph("a3"))
-    assert documents(*given) == [("a", ["a1"]), ("a", ["a2", "a3"])]
+    assert documents(*given) == "a: a1; a: a2 | a3"
     assert wikisum_example(article(*given)).left_out == {"clone paragraphs": 1}
 
 

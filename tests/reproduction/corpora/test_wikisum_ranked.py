@@ -2,6 +2,7 @@
 
 import importlib
 import io
+import json
 import pickle
 import sys
 import warnings
@@ -11,10 +12,11 @@ from typing import Any
 import pytest
 import sentencepiece
 import torch
+from support.reading import read_texts
 
 from longsumbench.cache.artifacts import ArtifactCache
-from longsumbench.core import DatasetSettings, Document, Example, Section
-from longsumbench.corpora.loading.load import Texts, load_texts
+from longsumbench.core import Document, Example, Section
+from longsumbench.corpora.loading.load import Texts
 from longsumbench.errors import DataError, UsageError
 
 PARAGRAPHS = ["The sheep eat grass. They sleep.", "A dog barks."]
@@ -58,9 +60,7 @@ def released(pieces: sentencepiece.SentencePieceProcessor) -> dict[str, Any]:
 
 def read(path: Path, cache: ArtifactCache, model: Path | str | None, **settings: Any) -> Texts:
     tokenizer = None if model is None else str(model)
-    return load_texts(
-        DatasetSettings(name="wikisum", path=str(path), tokenizer=tokenizer, **settings), cache
-    )
+    return read_texts("wikisum", path, cache, tokenizer=tokenizer, **settings)
 
 
 def problem(
@@ -151,20 +151,18 @@ def test_a_file_that_would_run_a_program(tmp_path: Path, cache: ArtifactCache, m
     assert "ran" not in sys.modules
 
 
-@pytest.mark.parametrize(
-    ("content", "expected"),
-    [
-        ([{"src": [3], "tgt": [20]}], "'src' must hold lists of piece ids"),
-        (
-            [{"src": [[20, 32_000]], "tgt": [20]}],
-            "'src' has an id that the tokenizer does not know: 32000, of",
-        ),
-    ],
-)
+SHAPES = """
+{"src": [3], "tgt": [20]} → 'src' must hold lists of piece ids
+{"src": [[20, 32000]], "tgt": [20]} → 'src' has an id that the tokenizer does not know: 32000, of
+"""
+
+
+@pytest.mark.parametrize("line", SHAPES.strip().splitlines())
 def test_files_of_another_shape(
-    content: Any, expected: str, tmp_path: Path, cache: ArtifactCache, model: Path, pieces: Any
+    line: str, tmp_path: Path, cache: ArtifactCache, model: Path, pieces: Any
 ) -> None:
     """A list of dictionaries of lists of ids is wanted; whatever else is named with its place."""
+    content, expected = line.split(" → ")
     assert pieces.decode([20]).strip()  # a piece with text
-    torch.save(content, tmp_path / "test.pt")
+    torch.save([json.loads(content)], tmp_path / "test.pt")
     assert expected in problem(tmp_path, cache, model)

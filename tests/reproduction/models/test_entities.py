@@ -21,24 +21,23 @@ NAMED = {
 }  # what the pipelines of the tests know
 
 
-@pytest.mark.parametrize(
-    ("text", "expected"),
-    [
-        ("Vladimir Ray left.", {"Vladimir Ray"}),  # two at a beginning
-        ("Rome fell. All left Rome.", {"Rome"}),  # one at a beginning that is a name elsewhere
-        (
-            "The Red House fell. When Rome fell we left.",
-            {"Red House", "Rome"},
-        ),  # no name begins with The or When
-        ("by John F. Kennedy (New York) and “Big Ben”", {"John F Kennedy", "New York", "Big Ben"}),
-        ("in Ann's Paris and Jean-Luc’s", {"Ann", "Paris", "Jean-Luc"}),
-        ("that I know – I'm sure", set()),
-        ("你好，世界。 and 42 3M", set()),
-    ],
-)
-def test_worked_capitals(text: str, expected: set[str]) -> None:
+# Two words at a beginning; one that is a name elsewhere; no name begins with The or When.
+CAPITALS = """
+Vladimir Ray left. → Vladimir Ray
+Rome fell. All left Rome. → Rome
+The Red House fell. When Rome fell we left. → Red House, Rome
+by John F. Kennedy (New York) and “Big Ben” → John F Kennedy, New York, Big Ben
+in Ann's Paris and Jean-Luc’s → Ann, Paris, Jean-Luc
+that I know – I'm sure →
+你好，世界。 and 42 3M →
+"""
+
+
+@pytest.mark.parametrize("line", CAPITALS.strip().splitlines())
+def test_worked_capitals(line: str) -> None:
     """Runs of capitalised words, and what a sentence's beginning tells."""
-    assert capitalised(text) == expected
+    text, _, names = line.partition(" →")
+    assert capitalised(text) == {name.strip() for name in names.split(",")} - {""}
 
 
 @pytest.fixture(autouse=True)

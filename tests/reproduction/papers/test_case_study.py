@@ -42,8 +42,8 @@ def job_of(results: Path, texts: Path, example: str | None = None, **runs: RunRe
 
 def lead(results: Path, texts: Path, words_written: int) -> RunRecord:
     """Run Lead, which writes the first sentences, up to so many words."""
-    words = ["dataset=jsonl", f"dataset.path={texts}", "score.resamples=100"]
-    return run_row(results, "model=lead", *words, f"model.length={words_written}")
+    words = f"model=lead dataset=jsonl dataset.path={texts} score.resamples=100"
+    return run_row(results, *words.split(), f"model.length={words_written}")
 
 
 def test_pair_and_what_outputs_state(texts: Path, tmp_path: Path) -> None:
@@ -63,11 +63,8 @@ def test_pair_and_what_outputs_state(texts: Path, tmp_path: Path) -> None:
         "Whole, whole output": "says both",
     }
     assert "example far; distance 0.88 of the source" in pair.notes[0]
-    assert [row[:3] for row in every.rows[:3]] == [
-        ["One", "below 0.5", "1"],
-        ["One", "0.5 or more", "1"],
-        ["One", "all", "2"],
-    ]
+    counted = [" | ".join(row[:3]) for row in every.rows[:3]]
+    assert counted == ["One | below 0.5 | 1", "One | 0.5 or more | 1", "One | all | 2"]
     numbers = page.numbers.set_index(["row", "measure"])["value"].astype(float)
     assert numbers["One", "first, distance 0.5 or more"] == 100.0
     assert numbers["One", "neither, distance below 0.5"] == 100.0

@@ -1,5 +1,6 @@
 """Verdicts on differences: hand-worked cases, the correction for several tests, and the agreement with intervals."""
 
+import json
 from itertools import pairwise
 
 import equivalence
@@ -71,27 +72,26 @@ def test_a_significant_difference_is_reproduced_or_reversed() -> None:
     assert (verdicts[3].n, verdicts[3].seeds, verdicts[3].runs) == (9, 3, RUNS[0].run_id)
 
 
-@pytest.mark.parametrize(
-    ("parts", "outcome", "p", "decides"),
-    [
-        ([(1.0, 0.01), (2.0, 0.04)], REPRODUCED, 0.04, "a > 1 (the weakest of 2 parts)"),
-        ([(1.0, 0.001), (-2.0, 0.02)], REVERSED, 0.04, "a > 1 (the most reversed of 2 parts)"),
-        ([(1.0, 0.001), (-2.0, 0.03)], UNDECIDED, 0.06, "a > 1 (the most reversed of 2 parts)"),
-        ([(-1.0, 0.5), (-2.0, 0.6)], UNDECIDED, 1.0, "a > 0 (the most reversed of 2 parts)"),
-    ],
-)
-def test_a_claim_of_several_parts_by_hand(
-    parts: list[tuple[float, float]], outcome: str, p: float, decides: str
-) -> None:
+# Of both parts, the difference and its p-value; the outcome, its p-value, and the part that decides
+SEVERAL_PARTS = """
+[[1, 0.01], [2, 0.04]] → reproduced, 0.04, a > 1 (the weakest of 2 parts)
+[[1, 0.001], [-2, 0.02]] → reversed, 0.04, a > 1 (the most reversed of 2 parts)
+[[1, 0.001], [-2, 0.03]] → undecided, 0.06, a > 1 (the most reversed of 2 parts)
+[[-1, 0.5], [-2, 0.6]] → undecided, 1, a > 0 (the most reversed of 2 parts)
+"""
+
+
+@pytest.mark.parametrize("line", SEVERAL_PARTS.strip().splitlines())
+def test_a_claim_of_several_parts_by_hand(line: str) -> None:
     """It is reproduced if all parts are, by the largest p-value; one reversed part, corrected for all, refutes it."""
+    given, expected = line.split(" → ")
+    parts = json.loads(given)
     (verdict,) = evaluate_claims([ordered(*parts)])
-    assert (verdict.outcome, verdict.p, verdict.claim) == (outcome, pytest.approx(p), decides)
-    assert [part.difference for part in verdict.parts] == [
-        mean for mean, _ in parts if len(parts) > 1
-    ]
+    assert f"{verdict.outcome}, {verdict.p:.4g}, {verdict.claim}" == expected
+    assert [part.difference for part in verdict.parts] == [mean for mean, _ in parts]
     assert verdict.low is not None
     assert verdict.high is not None
-    assert (verdict.low <= 0 <= verdict.high) == (outcome == UNDECIDED)
+    assert (verdict.low <= 0 <= verdict.high) == (verdict.outcome == UNDECIDED)
 
 
 def test_datasets_and_measures_of_parts_are_named() -> None:
@@ -170,20 +170,21 @@ def test_each_look_has_its_share_of_the_level() -> None:
 TWO_MEASURES = PaperClaim(orders=("a > b",), on="rouge1, rouge2")
 
 
-@pytest.mark.parametrize(
-    ("first", "second", "outcome"),
-    [
-        ((1.0, 0.01), (2.0, 0.02), REPRODUCED),
-        ((1.0, 0.01), (2.0, 0.2), DEPENDS_ON_MEASURE),
-        ((1.0, 0.01), (-2.0, 0.001), DEPENDS_ON_MEASURE),
-        ((-1.0, 0.01), (-2.0, 0.001), REVERSED),
-        ((1.0, 0.2), (2.0, 0.3), UNDECIDED),
-    ],
-)
-def test_measures_have_to_agree(
-    first: tuple[float, float], second: tuple[float, float], outcome: str
-) -> None:
+# In both measures, the difference and its p-value; the outcome
+BOTH_MEASURES = """
+[[1, 0.01], [2, 0.02]] → reproduced
+[[1, 0.01], [2, 0.2]] → depends on the measure
+[[1, 0.01], [-2, 0.001]] → depends on the measure
+[[-1, 0.01], [-2, 0.001]] → reversed
+[[1, 0.2], [2, 0.3]] → undecided
+"""
+
+
+@pytest.mark.parametrize("line", BOTH_MEASURES.strip().splitlines())
+def test_measures_have_to_agree(line: str) -> None:
     """A claim on two measures is decided if both are, in the same way; otherwise both outcomes are shown."""
+    given, outcome = line.split(" → ")
+    first, second = json.loads(given)
     parts = [part_of(effect_of(*first)), part_of(effect_of(*second))._replace(measure="rouge2")]
     (verdict,) = evaluate_claims([Claim(TWO_MEASURES, "probe", ("d",), parts, runs=RUNS)])
     assert verdict.outcome == outcome

@@ -46,8 +46,9 @@ def test_outputs_by_hand(finished: Write, tmp_path: Path) -> None:
     notes, block = page.blocks
     rows = {row[0]: row for row in block.rows}
     assert block.heading == "arxiv, example b"
-    assert rows["One"][1:] == ["8", *["50.0"] * 4, "3", "", "37.5", "one (one00000)"]
-    assert rows["Two"][1:] == ["3", *["25.0"] * 4, "1", "", "0.0", "two (two00000)"]
+    one, two = (" | ".join(rows[name][1:]) for name in ("One", "Two"))
+    assert one == "8 | 50.0 | 50.0 | 50.0 | 50.0 | 3 |  | 37.5 | one (one00000)"
+    assert two == "3 | 25.0 | 25.0 | 25.0 | 25.0 | 1 |  | 0.0 | two (two00000)"
     assert "The example of Table 1 is not reprinted: see Nobody 2020, TOY." in notes.notes
     assert any("texts of this run are not on this machine" in note for note in notes.notes)
     assert "> It rains. It rains here. It rains here." in page.text
@@ -58,12 +59,8 @@ def test_outputs_by_hand(finished: Write, tmp_path: Path) -> None:
 
 def test_texts_of_runs(tmp_path: Path) -> None:
     """Lead wrote the reference, its first sentence: the sentence is counted."""
-    texts = [
-        "dataset=jsonl",
-        f"dataset.path={write_jsonl(tmp_path / 'texts')}",
-        "score.resamples=100",
-    ]
-    lead = run_row(tmp_path / "results", "model=lead", *texts)
+    texts = f"dataset=jsonl dataset.path={write_jsonl(tmp_path / 'texts')} score.resamples=100"
+    lead = run_row(tmp_path / "results", "model=lead", *texts.split())
     reference = example(30 + 2, sentences=4).references[0][0]
     page = examples_page(job_of(tmp_path / "results", 2, Lead=lead))
     rows = {row[0]: row for row in page.blocks[1].rows}

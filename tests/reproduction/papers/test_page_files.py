@@ -38,34 +38,35 @@ def test_the_markdown_page(job: Job, tmp_path: Path) -> None:
     """Title, paper, command and state; verdicts, picture and tables; then what differs, the runs and other notes."""
     path = write_page(job, runs_page(job))[0]
     text = path.read_text()
-    expected = [
-        "# TOY, Table 1: Lead and Random",
-        "Nobody 2020, TOY, Table 1.",
-        "[All claims of the papers](index.md)\n",
-        "    longsumbench paper toy-table1 scale=probe seed=2",
-        "Typed: seed=2 (instead of seed=1).",
-        "1 of 2 runs finished.",
-        "Missing: Random on Toys. The same command, without --no-run, continues.",
-        "## What the paper claims",
-        "| Lead > Random ",
-        "| Lead leads (§1)",
-        "+4.25 (+1.50 to +7.00)",
-        "&lt; 0.001 |   +12.5 | 8 examples, 3 seeds",
-        "![TOY, Table 1: Lead and Random](toy-table1-a.png)",
-        "## Rows",
-        "| Lead   | Toys      | lead00000000 |",
-        "## What differs from the paper",
-        "* Other texts: &lt;toys>.",
-        "## Runs",
-        "* Made on an unknown machine, in 1 min 30 s.",
-        "* Lead on Toys: [lead0000 (1 min 30 s)](../runs/arxiv/lead/lead00000000/)",
-        "## What the paper does not give",
-        "* The paper does not give \\*the seed\\*.",
-        "## Notes",
-    ]
-    places = [text.find(part) for part in expected]
-    assert -1 not in places, expected[places.index(-1)]
-    assert places == sorted(places)
+    expected = """
+# TOY, Table 1: Lead and Random
+Nobody 2020, TOY, Table 1.
+[All claims of the papers](index.md)
+
+    longsumbench paper toy-table1 scale=probe seed=2
+Typed: seed=2 (instead of seed=1).
+1 of 2 runs finished.
+Missing: Random on Toys. The same command, without --no-run, continues.
+## What the paper claims
+| Lead > Random
+| Lead leads (§1)
++4.25 (+1.50 to +7.00)
+&lt; 0.001 |   +12.5 | 8 examples, 3 seeds
+![TOY, Table 1: Lead and Random](toy-table1-a.png)
+## Rows
+| Lead   | Toys      | lead00000000 |
+## What differs from the paper
+* Other texts: &lt;toys>.
+## Runs
+* Made on an unknown machine, in 1 min 30 s.
+* Lead on Toys: [lead0000 (1 min 30 s)](../runs/arxiv/lead/lead00000000/)
+## What the paper does not give
+* The paper does not give \\*the seed\\*.
+## Notes
+"""
+    place = 0
+    for part in filter(None, expected.splitlines()):
+        place = text.index(part, place) + len(part)
 
 
 def test_the_same_runs_give_the_same_files(job: Job, tmp_path: Path) -> None:

@@ -1,18 +1,11 @@
 """What the papers print: numbers of a row, the other rows of a table, and kinds of ROUGE-L."""
 
-from longsumbench_reproduction.papers.paper_tables import PaperRow, PaperTable
-from longsumbench_reproduction.papers.published_rows import read_other_rows
-
-SEAL = PaperTable(
-    kind="scores",
-    title="",
-    default="probe",
-    scales={"probe": ""},
-    datasets={"arXiv": {}, "PubMed": {}, "Search2Wiki": {}},
-    rows={name: PaperRow(published={"system": name}) for name in ("Trunc", "CA", "EA", "SEAL")},
-    prints="Table 2",
-    source="zhao2020seal",
+from longsumbench_reproduction.papers.paper_tables import (
+    PaperRow,
+    PaperTable,
+    find_paper_table,
 )
+from longsumbench_reproduction.papers.published_rows import read_other_rows
 
 
 def pagesum(**rows: PaperRow) -> PaperTable:
@@ -34,6 +27,6 @@ def test_other_rows_name_who_got_the_numbers() -> None:
 
 def test_rows_on_datasets_that_are_not_read_keep_their_label() -> None:
     """The paper table's rows on other datasets follow as printed, under their labels."""
-    rows = read_other_rows(SEAL, ["arXiv"])
+    rows = read_other_rows(find_paper_table("seal-table2"), ["arXiv"])
     assert {row.dataset for row in rows if row.label == "SEAL"} == {"PubMed", "Search2Wiki"}
     assert "GLC (Xiao & Carenini 2019)" in {row.label for row in rows}

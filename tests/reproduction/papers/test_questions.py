@@ -57,11 +57,8 @@ def test_planted_facts_are_questions(finished: Write, tmp_path: Path) -> None:
     answers = PaperClaim(orders=("HT > Lead",), on={"paper": "qa", "probe": "fact_recall"})
     page = questions_page(job_of(tmp_path, runs, answers, PEOPLE))
     (block,) = page.blocks
-    assert [[*row[:2], row[-1]] for row in block.rows] == [
-        ["HT", "54.11", "0.237"],
-        ["Lead", "31.59", "-0.383"],
-        ["FT", "35.69", "0.000"],
-    ]
+    printed = [f"{row[0]} {row[1]} {row[-1]}" for row in block.rows]
+    assert printed == ["HT 54.11 0.237", "Lead 31.59 -0.383", "FT 35.69 0.000"]
     assert [row[2].split()[0] if row[2] else "" for row in block.rows] == ["97.5", "25.0", ""]
     tested, of_people = page.verdicts
     assert (tested.outcome, tested.measure) == (REPRODUCED, "fact_recall")

@@ -32,10 +32,10 @@ def test_mean_and_95th_percentile_of_lengths_by_hand(tmp_path: Path) -> None:
     page = sizes_page(analysis_job("seal-table1", datasets, OPTIONS))
     (block,) = page.blocks
     printed, words, tokens = block.rows
-    assert list(printed[2:]) == ["215k", "10k", "24.2k", "460", "754"]
+    assert " ".join(printed[2:]) == "215k 10k 24.2k 460 754"
     lengths = page.numbers[page.numbers["kind"] == "printed"]["value"]
     assert lengths.tolist() == [215_000, 10_000, 24_200, 460, 754]
-    assert list(words[1:]) == ["ours: words", "12 / 0 / 3", "4.0", "5.8", "2.0", "2.9"]
+    assert " | ".join(words[1:]) == "ours: words | 12 / 0 / 3 | 4.0 | 5.8 | 2.0 | 2.9"
     assert tokens[1].startswith("ours: tokens (trained BPE, ")
     assert any(
         sentence.startswith("Ours are on jsonl, the paper's on arXiv: ")
@@ -69,10 +69,8 @@ def test_a_tokenizer_out_of_reach(tmp_path: Path, monkeypatch: pytest.MonkeyPatc
     """The paper table's own tokenizer is replaced, and the conditions say so; a typed one is an error."""
     monkeypatch.setenv("HF_HUB_OFFLINE", "1")
     monkeypatch.setattr("longsumbench.modeling.checkpoints.unreachable", lambda: "no network")
-    datasets, options = (
-        {"arXiv": texts(tmp_path / "texts")},
-        {**OPTIONS, "tokenizer": "someone/no-such-bart"},
-    )
+    datasets = {"arXiv": texts(tmp_path / "texts")}
+    options = {**OPTIONS, "tokenizer": "someone/no-such-bart"}
     page = sizes_page(analysis_job("pagesum-table1", datasets, options))
     assert any(
         "someone/no-such-bart is not on this machine" in sentence for sentence in page.conditions

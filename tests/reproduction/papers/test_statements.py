@@ -1,5 +1,6 @@
 """Whether a verdict rests on a statement that was made before its runs."""
 
+import json
 from datetime import datetime, timedelta
 from typing import Any
 
@@ -16,13 +17,10 @@ from longsumbench_reproduction.papers.statements import (
 )
 
 RUN = record("ea", 30, seed=1)
-TABLE: dict[str, Any] = {
-    "kind": "scores",
-    "title": "Toys",
-    "scales": {"probe": "seed=1,2,3"},
-    "rows": {"a": {"run": "model=ea"}},
-    "claims": [{"says": "a is better", "orders": ["a > b"], "on": "rouge1"}],
-}
+TABLE: dict[str, Any] = json.loads("""
+{"kind": "scores", "title": "Toys", "scales": {"probe": "seed=1,2,3"}, "rows": {"a": {"run": "model=ea"}},
+ "claims": [{"says": "a is better", "orders": ["a > b"], "on": "rouge1"}]}
+""")
 STATED = Statement(at="2026-11-29T06:00:00+00:00", commit="0123456789")
 
 
@@ -67,13 +65,14 @@ def test_what_is_refused(statement: Statement | None, commit: Fixed | None, prob
 def test_a_claim_changed_after_the_commit_is_another_statement() -> None:
     """Measures and margins count; what the paper says, and that a claim was withdrawn, may change."""
     (claim,) = TABLE["claims"]
-    for change, is_other in (
-        ({"on": "rouge2"}, True),
-        ({"margin": 1.0}, True),
-        ({"says": "b"}, False),
-        ({"withdrawn": "late"}, False),
-    ):
-        table = {**TABLE, "claims": [{**claim, **change}]}
+    changes = {
+        '{"on": "rouge2"}': True,
+        '{"margin": 1.0}': True,
+        '{"says": "b"}': False,
+        '{"withdrawn": "late"}': False,
+    }
+    for change, is_other in changes.items():
+        table = {**TABLE, "claims": [{**claim, **json.loads(change)}]}
         assert bool(find_problems(STATED, [RUN], table, fixed(1))) == is_other
 
 
