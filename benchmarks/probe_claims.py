@@ -429,7 +429,7 @@ def etads_table(runs: Runs) -> Table:
         )
         for claim, head in ETADS.items()
     ]
-    return Table(FINDINGS, ("`etads`", *KINDS, f"steps to {LEARNED} nats (seeds 1, 2, 3)"), rows)
+    return Table(FINDINGS, ("`etads`", *KINDS, f"steps to {LEARNED} nats, by seed"), rows)
 
 
 def hierarchical_table(runs: Runs) -> Table:
