@@ -5,6 +5,8 @@
 
 WEIGHTS is a GGUF file, a folder or a name on the hub; NAME is what the page calls the model. Run it again to continue it:
 finished runs are kept in `--work`. Each run is scored twice, at its own length and as the first words that were asked for.
+Elsewhere, unpack results/reference/bundles/strategies_aclsum.tar.xz into `--work`, and run it in the folder of the weights
+with their bare name: published runs know no more of a path.
 
 What was fixed before the first run:
 
