@@ -5,6 +5,7 @@ from typing import Any
 
 import pytest
 from omegaconf import OmegaConf
+from support.toys import refuses
 
 from longsumbench.core import (
     SECTIONS,
@@ -15,7 +16,6 @@ from longsumbench.core import (
     registry,
     resolve_config,
 )
-from longsumbench.errors import UsageError
 
 
 @dataclass
@@ -66,7 +66,7 @@ def test_seed_and_device_are_inherited() -> None:
 )
 def test_a_wrong_value_names_its_key(composed: dict[str, Any], message: str) -> None:
     """A value of the wrong type fails before any work, with its full key and the type it should have."""
-    with pytest.raises(UsageError, match=message):
+    with refuses(message):
         settled(**composed)
 
 
@@ -100,7 +100,7 @@ def test_no_value_is_the_word_none(name: str) -> None:
     """Python's None is refused as a value of every setting; null, if advised, is accepted, for "" as an empty text."""
     schema = SECTIONS.get(name) or registry.load_config_class(name)
     for item in fields(schema):
-        with pytest.raises(UsageError, match=rf"{item.name}=None would be a text: ") as none:
+        with refuses(rf"{item.name}=None would be a text: ") as none:
             build_settings(schema, {item.name: "None"}, "")
         if "=null" in str(none.value):
             build_settings(schema, {item.name: None}, "")

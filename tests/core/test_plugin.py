@@ -1,16 +1,14 @@
-"""A system in a package of its own: found by its entry point, used like any other, next to a broken one."""
+"""A system in a package of its own: found by its entry point and used like any other."""
 
 import os
-import subprocess
-import sys
 from pathlib import Path
 
 import pytest
 from support.commands import Command
 from support.packages import install_package
 from support.paths import TESTS
+from support.processes import run_python
 from support.toys import write_jsonl
-from support.waiting import PATIENCE
 
 from longsumbench.cli.main import main
 from longsumbench.runs.results import Results
@@ -55,23 +53,6 @@ def installed(here: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return site
 
 
-@pytest.fixture
-def broken(installed: Path) -> None:
-    """Next to it, a package that cannot be imported."""
-    targets = {"broken": "last.nowhere:Nothing"}
-    install_package(installed, "other", {}, {"longsumbench.systems": targets})
-
-
-@pytest.mark.usefixtures("broken")
-def test_it_is_listed(run_command: Command) -> None:
-    """`list models` names it, with the first line of its docstring; one that cannot be imported is named with why."""
-    lines = run_command(0, "list", "models").out.splitlines()
-    meanings = {line.split()[0]: line.partition(" ")[2].strip() for line in lines}
-    assert meanings["last"] == "The source's last words."
-    assert "cannot be imported" in meanings["broken"]
-    assert {"lead", "trunc"} <= set(meanings)
-
-
 @pytest.mark.usefixtures("installed")
 def test_it_runs_and_is_swept_over(tmp_path: Path, run_command: Command) -> None:
     """It is swept over, scored and tabled next to others; its settings are its own, also those of a YAML file."""
@@ -92,16 +73,7 @@ def test_it_runs_and_is_swept_over(tmp_path: Path, run_command: Command) -> None
 def test_it_conforms(installed: Path) -> None:
     """In a process that finds it, it passes the checks of every system."""
     tests = str(TESTS / "models" / "test_conformance.py")
-    command = [sys.executable, "-m", "pytest", "-q", tests, "-k", "last", "-p", "no:cacheprovider"]
+    words = ["-q", tests, "-k", "last", "-p", "no:cacheprovider", "--assert=plain"]
     environment = {**os.environ, "PYTHONPATH": str(installed)}
-    done = subprocess.run(
-        command,
-        capture_output=True,
-        text=True,
-        env=environment,
-        cwd=TESTS.parent,
-        timeout=PATIENCE,
-        check=False,
-    )
-    assert done.returncode == 0, done.stdout
-    assert "..." in done.stdout
+    code = f"import sys, pytest; sys.exit(pytest.main({words}))"
+    assert "..." in run_python(code, env=environment, cwd=TESTS.parent)

@@ -6,10 +6,12 @@ from pathlib import Path
 from types import MappingProxyType
 
 import pytest
+from support.toys import refuses
 
 from longsumbench.core import SystemConfig, registry
+from longsumbench.core.catalogue import about
 from longsumbench.core.registry import Registry
-from longsumbench.errors import BrokenPlugin, UnknownName, UsageError
+from longsumbench.errors import BrokenPlugin, UnknownName
 
 KIND = Registry(
     "model",
@@ -27,20 +29,23 @@ def plug_in(monkeypatch: pytest.MonkeyPatch, **targets: str) -> None:
 
 
 def test_a_plug_in_is_loaded(monkeypatch: pytest.MonkeyPatch) -> None:
-    """A name that another package declares works like a built-in one, which keeps its meaning; it is of one kind."""
+    """A name that another package declares works like a built-in one, which keeps its meaning; it is of one kind.
+
+    It is listed with the first line of its docstring.
+    """
     plug_in(monkeypatch, mine="pathlib:PurePath", path="nowhere:Thing")
     assert list(KIND.targets()) == ["path", "gone", "mine"]
     assert KIND.load("mine") is Path.__mro__[1]
     assert KIND.load("path") is Path
+    assert about(KIND, "mine") == "Base class for manipulating paths without I/O."
     assert "mine" not in registry.corpora.targets()
 
 
 def test_an_unknown_name_says_the_nearest(monkeypatch: pytest.MonkeyPatch) -> None:
     """The error knows plug-ins too."""
     plug_in(monkeypatch, mine="pathlib:PurePath")
-    with pytest.raises(
-        UnknownName,
-        match=r"unknown model 'mien' \(did you mean 'mine'\?\); known: gone, mine, path",
+    with refuses(
+        r"unknown model 'mien' \(did you mean 'mine'\?\); known: gone, mine, path", UnknownName
     ):
         KIND.load("mien")
 
@@ -53,9 +58,10 @@ def test_a_broken_plug_in_harms_only_itself(
     (tmp_path / "broken_plug_in.py").write_text("raise RuntimeError('at import')")
     monkeypatch.syspath_prepend(tmp_path)
     plug_in(monkeypatch, broken=target)
-    with pytest.raises(UsageError, match=rf"model 'broken' \({target}\) cannot be imported"):
+    with refuses(rf"model 'broken' \({target}\) cannot be imported"):
         KIND.load("broken")
     assert "broken" in KIND.targets()
+    assert "cannot be imported" in about(KIND, "broken")
     assert KIND.load("path") is Path
 
 
@@ -97,5 +103,5 @@ def test_a_plug_in_without_settings_of_a_system_is_named(
     target = f"{__name__}:{kind.__name__}"
     plug_in(monkeypatch, mine=target)
     expected = rf"^model 'mine' \({target}\) has no usable settings: .*inherits longsumbench\.core\.SystemConfig$"
-    with pytest.raises(BrokenPlugin, match=expected):
+    with refuses(expected, BrokenPlugin):
         registry.load_config_class("mine")

@@ -13,23 +13,17 @@ from typing import Any
 
 import numpy as np
 import pytest
+from support.networks import NEURAL
 from support.tiny_seq2seq import write_seq2seq
-from support.toys import ToySplit, build_tiny, tiny_recipe
+from support.toys import ToySplit, build_tiny, fit_context
 from support.trainings import calling_after_step, die
 
-from longsumbench.cache.artifacts import ArtifactCache
-from longsumbench.core import Decoding, FitContext, FitReport, Summary, registry
-from longsumbench.modeling.neural_system import NeuralSystem
+from longsumbench.core import Decoding, FitReport, Summary
 
 pytestmark = pytest.mark.cuda
 
 STEPS = 6
 FLOAT32, BFLOAT16 = 64 * 30 * STEPS * 2**-24, 2 * STEPS * 2**-9
-SYSTEMS = [
-    name
-    for name in sorted(registry.systems.shipped())
-    if issubclass(registry.systems.load(name), NeuralSystem)
-]
 TRAIN, VALIDATION, TEST = (
     ToySplit.of("train", 24),
     ToySplit.of("validation", 6, 24),
@@ -62,8 +56,7 @@ def fit(tmp_path_factory: pytest.TempPathFactory) -> Fit:
             settings = {"checkpoint": str(write_seq2seq(root / f"bart {dropout}", **sizes))}
         system = build_tiny(name, **settings)
         recipe = {**SAVED, "bf16": False, **recipe}
-        context = FitContext(TRAIN, VALIDATION, tiny_recipe(**recipe), ArtifactCache(root / folder))
-        return system, system.fit(context)
+        return system, system.fit(fit_context(root / folder, TRAIN, VALIDATION, **recipe))
 
     return fitted
 
@@ -81,7 +74,7 @@ def written(system: Any, decoding: Decoding) -> list[Summary]:
     return list(system.summarize(TEST.examples, decoding))
 
 
-@pytest.mark.parametrize("name", SYSTEMS)
+@pytest.mark.parametrize("name", NEURAL)
 def test_it_trains_as_on_a_cpu(name: str, device: str, fit: Fit) -> None:
     """In float32 the losses are those of the CPU, up to rounding."""
     (_, on_cpu), (_, on_gpu) = fit(name, "cpu"), fit(name, "gpu", device=device)
@@ -89,7 +82,7 @@ def test_it_trains_as_on_a_cpu(name: str, device: str, fit: Fit) -> None:
     assert losses(on_gpu) == pytest.approx(losses(on_cpu), rel=FLOAT32)
 
 
-@pytest.mark.parametrize("name", SYSTEMS)
+@pytest.mark.parametrize("name", NEURAL)
 def test_it_trains_in_bfloat16(name: str, device: str, fit: Fit) -> None:
     """On a GPU that has bfloat16 it is the default; losses are finite and near those of float32."""
     (_, single), (_, half) = (
@@ -102,7 +95,7 @@ def test_it_trains_in_bfloat16(name: str, device: str, fit: Fit) -> None:
 
 
 @pytest.mark.parametrize("decoding", [GREEDY, SEARCH], ids=["greedy", "search"])
-@pytest.mark.parametrize("name", SYSTEMS)
+@pytest.mark.parametrize("name", NEURAL)
 def test_it_writes_as_on_a_cpu(name: str, decoding: Decoding, device: str, fit: Fit) -> None:
     """The same weights write the same summaries, also a second time; evidence agrees up to rounding."""
     system, _ = fit(name, "cpu")
@@ -121,7 +114,7 @@ def test_it_writes_as_on_a_cpu(name: str, decoding: Decoding, device: str, fit: 
 
 
 @pytest.mark.parametrize("checkpointing", [False, True], ids=["", "checkpointing"])
-@pytest.mark.parametrize("name", SYSTEMS)
+@pytest.mark.parametrize("name", NEURAL)
 def test_a_killed_training_goes_on(name: str, checkpointing: bool, device: str, fit: Fit) -> None:
     """After a kill, losses are those of an undisturbed training: a checkpoint has the random state of the GPU."""
     recipe = {"device": device, "gradient_checkpointing": checkpointing, "dropout": 0.2}

@@ -11,11 +11,10 @@ from safetensors.torch import load_file, save_file
 from support.json_files import change_json
 from support.tiny_bert import write_bert
 from support.tiny_seq2seq import write_seq2seq
-from support.toys import ToySplit, build_tiny
+from support.toys import ToySplit, build_tiny, fit_context, refuses
 from torch import Tensor
 
-from longsumbench.cache.artifacts import ArtifactCache
-from longsumbench.core import FitContext, Scoring, TrainConfig
+from longsumbench.core import Scoring
 from longsumbench.errors import SuiteError
 from longsumbench.modeling.tokenizer import train_tokenizer
 from longsumbench.models.pagesum.config import PageSumConfig
@@ -40,7 +39,7 @@ def trunc(folder: Path) -> Path:
 def begin(folder: Path) -> None:
     system = PageSum(PageSumConfig(page_size=16, num_pages=3, decode_length=24, init=str(folder)))
     system.config.identity()
-    system.prepare(FitContext(TRAIN, None, TrainConfig(), ArtifactCache(folder.parent / "stages")))
+    system.prepare(fit_context(folder.parent / "stages", TRAIN))
     system.builder.initial_model(system.reader)
 
 
@@ -101,8 +100,6 @@ def test_a_damaged_checkpoint_ends_in_one_line(use: str, damage: str, tmp_path: 
     write, read = USES[use]
     folder = write(tmp_path / "checkpoint")
     DAMAGES[damage](folder)
-    with pytest.raises(SuiteError) as caught:
+    with refuses(str(folder), SuiteError) as caught:
         read(folder)
-    assert "\n" not in str(caught.value)
-    assert str(folder) in str(caught.value)
     assert caught.value.exit_code in (2, 3, 4)

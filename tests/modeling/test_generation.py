@@ -3,6 +3,7 @@ from typing import Any
 
 import pytest
 import torch
+from support.toys import settings_of
 from transformers import (
     EncoderNoRepeatNGramLogitsProcessor,
     GenerationConfig,
@@ -55,30 +56,21 @@ def test_a_model_is_moved_outside_inference_mode(
     assert modes == [False]
 
 
-ORACLES: dict[
-    str, tuple[dict[str, Any], dict[str, Any]]
-] = {  # settings, and the library's arguments like them
-    "repetition penalty": ({"repetition_penalty": 1.8}, {"repetition_penalty": 1.8}),
+ORACLES = {  # settings, and the library's arguments like them
+    "repetition penalty": ("repetition_penalty=1.8", "repetition_penalty=1.8"),
     "n-grams in beams": (
-        {"encoder_no_repeat_ngram": 2, "no_repeat_ngram": 2, "num_beams": 3},
-        {"encoder_no_repeat_ngram_size": 2, "no_repeat_ngram_size": 2, "num_beams": 3},
+        "encoder_no_repeat_ngram=2 no_repeat_ngram=2 num_beams=3",
+        "encoder_no_repeat_ngram_size=2 no_repeat_ngram_size=2 num_beams=3",
     ),
-    "early stopping": (
-        {"num_beams": 4, "length_penalty": 4.0, "early_stopping": True},
-        {"num_beams": 4, "length_penalty": 4.0, "early_stopping": True},
-    ),
-    "forced end": (
-        {"forced_eos": True, "max_length": 6},
-        {"forced_eos_token_id": 2, "max_length": 7},
-    ),
-    "lengths": (
-        {"min_length": 5, "max_length": 8, "num_beams": 2},
-        {"min_length": 6, "max_length": 9, "num_beams": 2},  # the library counts the start token
-    ),
+    "early stopping": ("num_beams=4 length_penalty=4.0 early_stopping=true",) * 2,
+    "forced end": ("forced_eos=true max_length=6", "forced_eos_token_id=2 max_length=7"),
+    # The library counts the start token.
+    "lengths": ("min_length=5 max_length=8 num_beams=2", "min_length=6 max_length=9 num_beams=2"),
     "sampling": (
-        {"temperature": 0.7, "top_p": 0.9, "seed": 5, "min_length": 4},
-        {"do_sample": True, "temperature": 0.7, "top_p": 0.9, "top_k": 0, "min_new_tokens": 4},
+        "temperature=0.7 top_p=0.9 seed=5",
+        "do_sample=true temperature=0.7 top_p=0.9 top_k=0",
     ),
+    "new tokens": ("min_length=4 max_length=7", "min_new_tokens=4 max_new_tokens=7"),
 }
 BIAS = {"early stopping": 8.0}  # of the end token's logit: beams end at different steps
 UNLIKE = {
@@ -103,7 +95,7 @@ def test_settings_are_those_of_the_library(
     kind: str, ending: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Every setting writes what `generate` writes with its own arguments, whatever a checkpoint's defaults are."""
-    ours, theirs = ORACLES[kind]
+    ours, theirs = map(settings_of, ORACLES[kind])
     batch = {name: value for name, value in inputs().items() if name != "labels"}
     torch.manual_seed(5)
     with torch.inference_mode():

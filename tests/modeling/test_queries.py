@@ -5,16 +5,9 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from support.networks import NEURAL
 from support.toys import ToySplit, fit_tiny
 
-from longsumbench.core import registry
-from longsumbench.modeling.neural_system import NeuralSystem
-
-NEURAL = sorted(
-    name
-    for name in registry.systems.shipped()
-    if issubclass(registry.systems.load(name), NeuralSystem)
-)
 LENGTHS = {  # system → the setting that a unit's length is kept to
     "trunc": "input_length",
     "ea": "snippet_length",

@@ -7,14 +7,13 @@ from typing import Any
 
 import pytest
 from support.json_files import read_json
-from support.toys import TINY, ToySplit, example, tiny_recipe
+from support.toys import ToySplit, build_tiny, example, tiny_recipe
 
 from longsumbench.cache.artifacts import ArtifactCache
 from longsumbench.core import Decoding, FitContext, LearnedRanker
 from longsumbench.errors import UsageError
 from longsumbench.modeling.ranking import Ranking
 from longsumbench.models.rankers.lstm import LstmRanker
-from longsumbench.models.seal.config import TruncConfig
 from longsumbench.models.seal.system import Trunc
 
 TRAIN, VALIDATION = ToySplit.of("train", 16), ToySplit.of("validation", 4, start=500)
@@ -31,7 +30,7 @@ def _quick_ranker(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def fitted(cache: ArtifactCache, rank: str = "lstm", seed: int = 1) -> Trunc:
-    system = Trunc(TruncConfig(**{**TINY, "rank": rank}))
+    system: Trunc = build_tiny("trunc", rank=rank)
     system.fit(FitContext(TRAIN, VALIDATION, tiny_recipe(max_steps=1, seed=seed), cache))
     return system
 
@@ -46,7 +45,7 @@ def fitted(cache: ArtifactCache, rank: str = "lstm", seed: int = 1) -> Trunc:
 )
 def test_missing_titles_are_found_before_any_work(rank: str, refused: int) -> None:
     """Rankers that go by titles refuse the example that has none, in one line; nothing else looks at examples."""
-    system = Trunc(TruncConfig(**{**TINY, "rank": rank}))
+    system = build_tiny("trunc", rank=rank)
     system.check_examples([example(1), example(2)])
     message = r"'toy-3' has no title and no query.*or give it a title$"
     with pytest.raises(UsageError, match=message) if refused else nullcontext():

@@ -1,29 +1,10 @@
 """Packing sentences into units."""
 
-from itertools import count
-
 from hypothesis import given, strategies as st
+from support.hand_texts import numbered_texts, sentence
 
 from longsumbench.core import Cut, Truncation
 from longsumbench.modeling.units import EncodedSentence, Units, join_units, split_snippets
-
-
-def sentence(tokens: int, words: int, first: int = 0) -> EncodedSentence:
-    return EncodedSentence(list(range(first, first + tokens)), words)
-
-
-@st.composite
-def texts(draw: st.DrawFn) -> list[list[EncodedSentence]]:
-    """Documents whose tokens are numbered through, so that every token tells where it stood."""
-    sizes = draw(
-        st.lists(st.lists(st.tuples(st.integers(0, 12), st.integers(0, 6)), max_size=8), max_size=4)
-    )
-    position = count()
-    return [
-        [EncodedSentence([next(position) for _ in range(t)], w) for t, w in document]
-        for document in sizes
-    ]
-
 
 limits = st.integers(1, 15)
 
@@ -39,7 +20,7 @@ def balances(units: Units, texts: list[list[EncodedSentence]]) -> bool:
     )
 
 
-@given(texts(), limits, limits)
+@given(numbered_texts(), limits, limits)
 def test_the_ledger_balances(encoded: list[list[EncodedSentence]], length: int, most: int) -> None:
     """Tokens in the snippets plus tokens in the ledger's cuts are all tokens, for every text and limits."""
     units = split_snippets(encoded, length, most)
@@ -47,7 +28,7 @@ def test_the_ledger_balances(encoded: list[list[EncodedSentence]], length: int, 
     assert balances(join_units(units, most), encoded)
 
 
-@given(texts(), limits, limits)
+@given(numbered_texts(), limits, limits)
 def test_snippets_keep_the_limits(
     encoded: list[list[EncodedSentence]], length: int, most: int
 ) -> None:

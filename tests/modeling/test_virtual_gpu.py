@@ -1,11 +1,10 @@
 """The virtual GPU raises what CUDA raises; SEAL and PageSum run on it."""
 
-import subprocess
-import sys
 from pathlib import Path
 
 import pytest
-from support.paths import ROOT
+from support.paths import TESTS
+from support.processes import run_python
 from support.toys import fit_tiny, tiny_recipe
 from support.virtual_gpu import VirtualGPU
 
@@ -27,16 +26,6 @@ def test_a_batch_that_is_not_moved_is_found(
 def test_seal_and_pagesum_run_on_it() -> None:
     """In a process of their own they train, write, are killed and go on as on the CPU (test_cuda.py)."""
     chosen = "(seal or pagesum) and (trains_as or (writes_as and search) or (goes_on and not checkpointing))"
-    words = [
-        "--device",
-        "virtual",
-        "-k",
-        chosen,
-        "-p",
-        "no:cacheprovider",
-        "tests/modeling/test_cuda.py",
-    ]
-    done = subprocess.run(
-        [sys.executable, "-m", "pytest", *words], cwd=ROOT, capture_output=True, text=True
-    )
-    assert (done.returncode, done.stdout.split()[:1]) == (0, ["......"]), done.stdout
+    words = f"--device virtual --assert=plain -p no:cacheprovider {TESTS / 'modeling' / 'test_cuda.py'}".split()
+    code = f"import sys, pytest; sys.exit(pytest.main({[*words, '-k', chosen]}))"
+    assert run_python(code, cwd=TESTS.parent).split()[0] == "......"

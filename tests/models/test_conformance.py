@@ -14,9 +14,9 @@ from tempfile import TemporaryDirectory
 import numpy as np
 import pytest
 from support.built_once import shared_cache
-from support.toys import ToySplit, build_tiny, fit_tiny, tiny_recipe
+from support.networks import NEURAL
+from support.toys import ToySplit, build_tiny, fit_context, fit_tiny
 
-from longsumbench.cache.artifacts import ArtifactCache
 from longsumbench.core import (
     AXES,
     REFERENCE_AXIS,
@@ -24,7 +24,6 @@ from longsumbench.core import (
     Document,
     Evidence,
     Example,
-    FitContext,
     Section,
     Summary,
     System,
@@ -36,7 +35,6 @@ from longsumbench.modeling.generation import generate_texts
 from longsumbench.modeling.neural_system import NeuralSystem
 
 NAMES = sorted(registry.systems.targets())
-NEURAL = [name for name in NAMES if issubclass(registry.systems.load(name), NeuralSystem)]
 GREEDY = Decoding(max_length=10, device="cpu")
 SEARCH = replace(
     GREEDY,
@@ -49,12 +47,6 @@ SEARCH = replace(
 SAMPLING = replace(GREEDY, temperature=2.0, top_p=0.95)
 EXTRACT = replace(GREEDY, mode="extract", extract_length="7")
 TEST = ToySplit.of("test", 6, start=30).examples
-
-
-def context(folder: Path) -> FitContext:
-    """Return the texts and the recipe of all systems here, with stages in a folder."""
-    train, validation = ToySplit.of("train", 24), ToySplit.of("validation", 6, start=24)
-    return FitContext(train, validation, tiny_recipe(max_steps=4), ArtifactCache(folder))
 
 
 def summarize(system: System, examples: Sequence[Example]) -> list[Summary]:
@@ -106,7 +98,7 @@ ODD_EXAMPLES = (
     odd_example("no text at all"),
     odd_example("a long sentence", document(" ".join(["long"] * 300))),
     odd_example("equal sentences", document(*["a b c"] * 30), document("a b c")),
-    odd_example("many documents", *(document(f"Text {i}.") for i in range(500))),
+    odd_example("many documents", *(document(f"Text {i}.") for i in range(200))),
 )
 ODD = {example.id: example for example in ODD_EXAMPLES}
 SHORT = ("no title", "a query", "a one-word sentence", "no text at all")
@@ -227,13 +219,13 @@ def check_extracts(outputs: Outputs) -> None:
     short = [ODD[kind] for kind in SHORT]
     wholes = ["\n".join(example.sentences()) for example in short]
     assert texts(system, short, replace(EXTRACT, extract_length="100")) == wholes
-    # Of 500 documents only those that were read are in an extract of any length.
+    # Of 200 documents only those that were read are in an extract of any length.
     everything = replace(EXTRACT, extract_length="9999")
     (summary,) = system.summarize([ODD["many documents"]], everything)
     assert summary.truncation is not None
     # Each of the sentences has two words, and may be read in part.
     assert 0 < count_words([summary.text]) <= 2 * summary.truncation.words_seen
-    assert summary.truncation.tokens_seen < 500
+    assert summary.truncation.tokens_seen < 200
 
 
 def check_extract(example: Example, text: str, length: int) -> None:
@@ -318,7 +310,8 @@ CHECKS = (
 def test_a_fitted_system(name: str) -> None:
     """A fitted system has every property of `CHECKS`; the traceback names the one that it lacks."""
     system: System = build_tiny(name)
-    system.fit(context(shared_cache().root))
+    train, validation = ToySplit.of("train", 24), ToySplit.of("validation", 6, start=24)
+    system.fit(fit_context(shared_cache().root, train, validation, max_steps=4))
     alone = [summarize(system, [example])[0] for example in ALL]
     outputs = Outputs(system, summarize_next_to_others(system), alone)
     for check in CHECKS:
@@ -339,6 +332,5 @@ def test_it_learns(name: str, tmp_path: Path) -> None:
     plain = {"rank": "none", "source_loss": False, "dropout": 0.0}
     known = registry.systems.load(name).Config.__dataclass_fields__
     system = build_tiny(name, **{key: value for key, value in plain.items() if key in known})
-    recipe = tiny_recipe(max_steps=40)
-    report = system.fit(FitContext(ToySplit.of("train", 24), None, recipe, ArtifactCache(tmp_path)))
+    report = system.fit(fit_context(tmp_path, ToySplit.of("train", 24), max_steps=40))
     assert report.last_loss < 0.67 * report.first_loss

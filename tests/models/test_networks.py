@@ -1,10 +1,9 @@
 """What every network that reads units keeps to, in double precision: one set of checks for all."""
 
 from collections.abc import Callable
-from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import pytest
 import torch
@@ -12,14 +11,14 @@ from support import etads_networks, hierarchical_networks, pagesum_networks, sea
 from support.networks import alone
 from support.reproduction import tdmca_networks
 from torch import Tensor
+from torch.testing import assert_close
 
 from longsumbench.modeling.nn.folded_attention import CACHE
 
 pytestmark = pytest.mark.usefixtures("float64")
 
 
-@dataclass(frozen=True)
-class Case:
+class Case(NamedTuple):
     """A network with a ragged batch of three examples, and their targets."""
 
     network: Callable[[], Any]
@@ -30,10 +29,11 @@ class Case:
 def cases(
     module: Any, named: dict[str, dict[str, Any]], *lengths: Any, **batch: Any
 ) -> dict[str, Case]:
-    targets = module.targets if hasattr(module, "targets") else module.labels
     return {
         name: Case(
-            partial(module.network, **settings), partial(module.batch, *lengths, **batch), targets
+            partial(module.network, **settings),
+            partial(module.batch, *lengths, **batch),
+            module.targets,
         )
         for name, settings in named.items()
     }
@@ -41,25 +41,17 @@ def cases(
 
 SEAL = {name: {"name": name} for name in seal_networks.FAMILY}
 PAGESUM = {f"pagesum {decoding}": {"decoding": decoding} for decoding in pagesum_networks.DECODINGS}
-HIERARCHICAL = {
-    f"hierarchical {name}": settings for name, settings in hierarchical_networks.VARIANTS.items()
-}
+HIERARCHICAL = {f"hierarchical {name}": of for name, of in hierarchical_networks.VARIANTS.items()}
+ETADS = {f"etads {name}": of for name, of in etads_networks.VARIANTS.items()}
+TDMCA = {"tdmca": {}, "tdmca without source": {"source_loss": False}}
 PARAGRAPHS = ([5, 3, 0, 7], [2, 6], [4])
 CASES = {
     **cases(seal_networks, SEAL, *seal_networks.RAGGED),
     **cases(pagesum_networks, PAGESUM, *pagesum_networks.RAGGED),
-    **cases(
-        etads_networks,
-        {f"etads {name}": of for name, of in etads_networks.VARIANTS.items()},
-        23,
-        9,
-        15,
-    ),
+    **cases(etads_networks, ETADS, 23, 9, 15),
     **cases(hierarchical_networks, HIERARCHICAL, *PARAGRAPHS),
     **cases(hierarchical_networks, {"hierarchical, a graph": {}}, *PARAGRAPHS, graph=True),
-    **cases(
-        tdmca_networks, {"tdmca": {}, "tdmca without source": {"source_loss": False}}, 23, 9, 2
-    ),
+    **cases(tdmca_networks, TDMCA, 23, 9, 2),
 }
 
 
@@ -75,7 +67,7 @@ def test_an_example_alone_has_the_logits_it_has_in_a_batch(case: Case) -> None:
     together = model(**inputs, labels=labels).logits
     for row, length in enumerate((12, 7, 9)):
         single = model(**alone(inputs, row), labels=labels[row : row + 1, :length]).logits[0]
-        torch.testing.assert_close(single, together[row, :length])
+        assert_close(single, together[row, :length])
 
 
 @pytest.mark.parametrize("beams", [1, 4])
@@ -106,19 +98,17 @@ def test_stepwise_equals_teacher_forced(case: Case, step: int) -> None:
         )
         cache = one[CACHE]
         steps.append(one.logits)
-    torch.testing.assert_close(torch.cat(steps, 1), model(**inputs, decoder_input_ids=ids).logits)
+    assert_close(torch.cat(steps, 1), model(**inputs, decoder_input_ids=ids).logits)
 
 
 def test_every_weight_learns(case: Case) -> None:
-    """The loss has a gradient for every weight but those of selection, which SEAL's own loss trains."""
+    """The loss has a gradient for every weight but those of selection, which SEAL's own loss trains (SEAL §3.4)."""
     model = case.network().train()
     model(**case.batch(), labels=case.targets(12, 7, 9)).loss.backward()
-    without = [
-        name
-        for name, weight in model.named_parameters()
-        if weight.grad is None or not weight.grad.any()
-    ]
-    assert [name for name in without if "scorer" not in name and "confidence" not in name] == []
+    for name, weight in model.named_parameters():
+        if "confidence" not in name:
+            reached = weight.grad is not None and bool(weight.grad.any())
+            assert reached == ("scorer" not in name), name
 
 
 def test_a_checkpoint_gives_back_the_network(case: Case, tmp_path: Path) -> None:
@@ -129,6 +119,6 @@ def test_a_checkpoint_gives_back_the_network(case: Case, tmp_path: Path) -> None
     opened = (
         type(model).from_pretrained(tmp_path).eval().double()
     )  # float32 sums depend on where weights lie in memory
-    torch.testing.assert_close(
+    assert_close(
         opened(**inputs, labels=labels).logits, model.double()(**inputs, labels=labels).logits
     )

@@ -8,8 +8,9 @@ from hypothesis import given, strategies as st
 from nltk.stem.porter import PorterStemmer
 from support.paths import SHARED
 from support.requirements import SHARED_FOLDER
+from support.toys import refuses
 
-from longsumbench.errors import EnvironmentProblem, UsageError
+from longsumbench.errors import EnvironmentProblem
 from longsumbench.rouge import stemmers
 from longsumbench.rouge.stemmers import LISTS, Exceptions, google_stem, perl_stem, read_exceptions
 
@@ -83,8 +84,8 @@ def test_versions_tell_lists_apart(lists: Path) -> None:
 def test_missing_lists(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     """Without the lists there is no silent fallback: the error names the package and the way to do without."""
     monkeypatch.setattr(stemmers, "_PLACES", (str(tmp_path),))
-    with pytest.raises(EnvironmentProblem, match=r"wordnet-base.*wordnet=FOLDER.*wordnet=none"):
+    with refuses(r"wordnet-base.*wordnet=FOLDER.*wordnet=none", EnvironmentProblem):
         read_exceptions()
-    with pytest.raises(UsageError, match=r"does not have adj\.exc"):
+    with refuses(r"does not have adj\.exc"):
         read_exceptions(str(tmp_path))
     assert read_exceptions("none") == Exceptions({}, "none")

@@ -16,6 +16,7 @@ from rouge_score import rouge_scorer
 from rouge_score.tokenizers import Tokenizer
 from support.paths import ROOT
 from support.punkt import read_punkt_from, write_punkt
+from support.toys import refuses
 
 from longsumbench.errors import EnvironmentProblem
 from longsumbench.rouge import RougeScorer
@@ -106,9 +107,8 @@ def test_split_summaries_splits_as_nltk(tmp_path: Path, monkeypatch: pytest.Monk
 def test_missing_data_of_nltk_are_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Where nltk's data are missing, one line says which and how to install them; other types do without."""
     read_punkt_from(tmp_path, monkeypatch)
-    with pytest.raises(EnvironmentProblem, match=r"punkt_tab.*nltk.downloader") as raised:
+    with refuses(r"punkt_tab.*nltk.downloader", EnvironmentProblem):
         RougeScorer(["rougeLsum"], split_summaries=True).score("a b.", "a. b.")
-    assert "\n" not in str(raised.value)
     scores = RougeScorer(["rouge1"], split_summaries=True).score("a b.", "a. b.")
     assert scores["rouge1"] == (1, 1, 1)
 

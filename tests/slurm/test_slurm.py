@@ -8,13 +8,13 @@ import re
 import signal
 import subprocess
 import sys
-import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 import pytest
 from support.sweeping import Swept
 from support.toys import tiny_overrides, write_jsonl
+from support.waiting import PATIENCE, wait_until
 
 from longsumbench.cache.locks import lock_holder
 from longsumbench.sweeps.state import PointState, sweeps_in
@@ -23,21 +23,12 @@ pytestmark = pytest.mark.slurm
 
 POINTS, STEPS, SAVED_EVERY = 6, 600, 50
 SEEDS = f"seed={','.join(map(str, range(1, POINTS + 1)))}"
-LONGEST = 420.0  # seconds that anything is waited for
 CPU = ["hydra/launcher=slurm_cpu", "hydra.launcher.partition=low", "hydra.launcher.cpus_per_task=1"]
 
 
 def message(*command: str) -> str:
     """Return what a command of SLURM prints."""
     return subprocess.run(command, capture_output=True, text=True, timeout=60, check=True).stdout
-
-
-def until(what: str, condition: Callable[[], object]) -> None:
-    """Wait until something is so."""
-    end = time.monotonic() + LONGEST
-    while not condition():
-        assert time.monotonic() < end, f"waited {LONGEST:.0f} s for this: {what}"
-        time.sleep(0.1)
 
 
 @pytest.fixture(scope="module")
@@ -107,7 +98,7 @@ def in_training(sweep: SlurmSweep, but: Sequence[int]) -> int:
         )
         return found
 
-    until("a point in the midst of training", look)
+    wait_until(look)
     return found[0]
 
 
@@ -162,17 +153,17 @@ def test_an_array_job_survives_kill_preemption_and_time_out(
     task = job_of(sweep.states()[killed])
     array = task.partition("_")[0]
     sweep.kill(killed, signal.SIGKILL)  # as the kernel does where memory is short
-    until("the killed task has failed", lambda: (task, "FAILED") in records_of(array))
+    wait_until(lambda: (task, "FAILED") in records_of(array))
 
     preempted = in_training(sweep, but=[killed])
     task = job_of(sweep.states()[preempted])
     message("srun", "--partition=high", f"--cpus-per-task={cores}", "true")
-    until("the task was preempted", lambda: (task, "PREEMPTED") in records_of(array))
+    wait_until(lambda: (task, "PREEMPTED") in records_of(array))
 
     late = in_training(sweep, but=[killed, preempted])
     task = job_of(sweep.states()[late])
     sweep.kill(late, signal.SIGUSR2)  # as SLURM does some time before a stretch ends
-    until("the task has requeued itself", lambda: (task, "REQUEUED") in records_of(array))
+    wait_until(lambda: (task, "REQUEUED") in records_of(array))
 
     resumed: dict[int, int] = {}
 
@@ -182,13 +173,12 @@ def test_an_array_job_survives_kill_preemption_and_time_out(
                 resumed.setdefault(number, step(state))
         return process.poll() is not None
 
-    until(
-        "some points are done and some at work",
+    wait_until(
         lambda: re.search(r" \d+ done, \d+ running", sweep.status()),
     )
-    until("the sweep has ended", look)
+    wait_until(look)
     said = sweep.log.read_text()
-    until("the jobs have ended", lambda: "RUNNING" not in {state for _, state in records_of(array)})
+    wait_until(lambda: "RUNNING" not in {state for _, state in records_of(array)})
 
     assert process.returncode == 0, said
     assert f"{POINTS} runs: {POINTS} done, 0 found finished, 0 failed" in said
@@ -211,7 +201,7 @@ def test_a_partition_that_does_not_exist_is_one_line(
 ) -> None:
     """A misspelt partition costs no point, and says what SLURM said, in one line."""
     sweep = SlurmSweep(texts, tmp_path, *CPU, "hydra.launcher.partition=lwo", "seed=1,2")
-    assert sweep.start_real().wait(LONGEST) == 2
+    assert sweep.start_real().wait(PATIENCE) == 2
     started, complaint = sweep.log.read_text().splitlines()[-2:]
     assert started.startswith("they run by slurm_cpu")
     assert "invalid partition specified: lwo" in complaint

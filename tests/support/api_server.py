@@ -9,7 +9,6 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import closing, contextmanager, suppress
 from dataclasses import dataclass, field
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from itertools import count
 from pathlib import Path
 from typing import Any
@@ -17,15 +16,15 @@ from typing import Any
 from longsumbench.core import Answer, Decoding, Request, build_settings
 from longsumbench.models.prompt.api_engine import ApiEngine
 from longsumbench.models.prompt.config import PromptConfig
+from support.serving import QuietHandler, serving
 
 Message = Mapping[str, str]
-PASSING_FAULTS = (
-    "busy",
-    "error",
-    "reset",
-    "cut",
-    "broken",
-)  # a client asks again; so it does after "slow"
+PASSING_FAULTS = ("busy", "error", "reset", "cut", "broken")  # a client asks again
+_REPLIES = {  # of those faults that are replies
+    "busy": (429, '{"error": {"message": "too many requests"}}'),
+    "error": (500, '{"error": {"message": "out of memory"}}'),
+    "broken": (200, '{"choices": [{"message": {"content": "half of'),
+}
 KEY_VARIABLE = "A_KEY_FOR_TESTS"
 
 
@@ -41,13 +40,12 @@ class ApiServer:
     Attributes:
         base_url: its address, as in `model.base_url`.
         answer: messages → the text of the answer.
-        fault: number of a request, from 0 → its fault: one of `PASSING_FAULTS`, "slow" (no answer), (status, body),
-            an iterable of bytes, which are sent instead of a reply with its headers, or None.
+        fault: number of a request, from 0 → its fault: one of `PASSING_FAULTS`, (status, body), an iterable of bytes,
+            which are sent instead of a reply with its headers, or None.
         reply: what replaces parts of the JSON of a good answer.
         models: what it says of its models; None: nothing.
         held: number of a request → True if its answer waits until `released` is set.
         bodies: the JSON of all requests.
-        keys: their headers "Authorization".
         paths: what they asked for, with the query.
         headers: all headers of each.
         answered: the last message → how often it got a good answer.
@@ -62,7 +60,6 @@ class ApiServer:
     held: Callable[[int], bool] = lambda number: False
     released: threading.Event = field(default_factory=threading.Event)
     bodies: list[dict[str, Any]] = field(default_factory=list)
-    keys: list[str | None] = field(default_factory=list)
     paths: list[str] = field(default_factory=list)
     headers: list[dict[str, str]] = field(default_factory=list)
     answered: Counter[str] = field(default_factory=Counter)
@@ -71,11 +68,10 @@ class ApiServer:
     _numbers: Iterator[int] = field(default_factory=count)
     _lock: threading.Lock = field(default_factory=threading.Lock)
 
-    def take(self, body: dict[str, Any], key: str | None) -> int:
+    def take(self, body: dict[str, Any]) -> int:
         """Note a request and return its number."""
         with self._lock:
             self.bodies.append(body)
-            self.keys.append(key)
             self._now += 1
             self.most_at_once = max(self.most_at_once, self._now)
             return next(self._numbers)
@@ -101,8 +97,7 @@ class ApiServer:
         }
 
 
-class _Handler(BaseHTTPRequestHandler):
-    protocol_version = "HTTP/1.1"
+class _Handler(QuietHandler):
     state: ApiServer
 
     def do_GET(self) -> None:
@@ -111,7 +106,7 @@ class _Handler(BaseHTTPRequestHandler):
 
     def do_POST(self) -> None:
         body = json.loads(self.rfile.read(int(self.headers["content-length"])))
-        number = self.state.take(body, self.headers["authorization"])
+        number = self.state.take(body)
         self.state.paths.append(self.path)
         self.state.headers.append({name.lower(): value for name, value in self.headers.items()})
         question = None
@@ -132,18 +127,12 @@ class _Handler(BaseHTTPRequestHandler):
             self.state.leave(question)
 
     def _fail(self, fault: Any) -> None:
+        if isinstance(fault, str) and fault in _REPLIES:
+            fault = _REPLIES[fault]
         if isinstance(fault, tuple):
             self._send(*fault)
-        elif fault == "busy":
-            self._send(429, '{"error": {"message": "too many requests"}}', {"Retry-After": "0"})
-        elif fault == "error":
-            self._send(500, '{"error": {"message": "out of memory"}}', {"Retry-After": "0"})
-        elif fault == "broken":
-            self._send(200, '{"choices": [{"message": {"content": "half of')
-        elif fault == "slow":
-            self.state.released.wait()
         elif fault == "cut":
-            self._send(200, '{"choices": ', {}, missing=100)
+            self._send(200, '{"choices": ', missing=100)
         elif not isinstance(fault, str):
             self.close_connection = True
             for sent in fault:
@@ -152,26 +141,16 @@ class _Handler(BaseHTTPRequestHandler):
         else:
             assert fault == "reset", fault
             self.connection.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
-        if fault in ("slow", "cut", "reset"):
+        if fault in ("cut", "reset"):
             self.close_connection = True
             self.connection.close()
 
-    def _send(
-        self, status: int, text: str, headers: Mapping[str, str] | None = None, missing: int = 0
-    ) -> None:
+    def _send(self, status: int, text: str, missing: int = 0) -> None:
         content = text.encode()
         kind = "text/html" if text.startswith("<") else "application/json"
         length = str(len(content) + missing)
-        described = {"Content-Type": kind, "Content-Length": length, **(headers or {})}
-        self.send_response(status)
-        for name, value in described.items():
-            self.send_header(name, value)
-        self.end_headers()
-        self.wfile.write(content)
+        self.send(status, content, {"Content-Type": kind, "Content-Length": length})
         self.wfile.flush()
-
-    def log_message(self, format: str, *values: object) -> None:
-        """Say nothing."""
 
     def handle(self) -> None:
         with suppress(OSError, ValueError):  # the client is gone, or the connection was closed here
@@ -186,18 +165,12 @@ class _Handler(BaseHTTPRequestHandler):
 def api_server(**settings: Any) -> Iterator[ApiServer]:
     """Serve on loopback, in a thread; yield what the server answers and was sent."""
     state = ApiServer(**settings)
-    handler = type("Handler", (_Handler,), {"state": state})
-    with ThreadingHTTPServer(("127.0.0.1", 0), handler) as server:
-        server.daemon_threads = True
-        thread = threading.Thread(target=lambda: server.serve_forever(0.01), daemon=True)
-        thread.start()
-        state.base_url = f"http://127.0.0.1:{server.server_port}/v1"
+    with serving(_Handler, state) as address:
+        state.base_url = f"{address}/v1"
         try:
             yield state
         finally:
             state.released.set()
-            server.shutdown()
-            thread.join()
 
 
 def open_api(base_url: str, **settings: Any) -> ApiEngine:

@@ -7,6 +7,7 @@ from torch import Tensor
 
 from longsumbench.models.etads.model import EtadsForConditionalGeneration, EtadsModelConfig
 from support import networks
+from support.toys import settings_of
 
 PAD, START, END = 0, 1, 2
 SIZES = {
@@ -18,12 +19,12 @@ SIZES = {
     "activation_function": "relu",
     "scale_embedding": True,
 }
-VARIANTS: dict[str, dict[str, Any]] = {
+VARIANTS = {
     "basic": {},
-    "focus": {"focus_layers": [1, 2]},
-    "saliency": {"saliency_layers": [1, 2]},
-    "both": {"focus_layers": [1, 2], "saliency_layers": [1, 2]},
-    "some layers": {"focus_layers": [2], "saliency_layers": [1]},
+    "focus": settings_of("focus_layers=[1,2]"),
+    "saliency": settings_of("saliency_layers=[1,2]"),
+    "both": settings_of("focus_layers=[1,2] saliency_layers=[1,2]"),
+    "some layers": settings_of("focus_layers=[2] saliency_layers=[1]"),
 }
 
 
@@ -42,6 +43,6 @@ def batch(*lengths: int) -> dict[str, Tensor]:
     return networks.ragged_units([[length] for length in lengths], SIZES["vocab_size"], PAD, seed=7)
 
 
-def labels(*lengths: int) -> Tensor:
+def targets(*lengths: int) -> Tensor:
     """Return targets of so many tokens."""
     return networks.ragged_labels(lengths, SIZES["vocab_size"], seed=11)

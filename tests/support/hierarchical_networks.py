@@ -52,6 +52,6 @@ def batch(*lengths: Sequence[int], graph: bool = False) -> dict[str, Tensor]:
     return inputs
 
 
-def labels(*lengths: int) -> Tensor:
+def targets(*lengths: int) -> Tensor:
     """Return targets of so many tokens."""
     return networks.ragged_labels(lengths, VOCABULARY, seed=11)

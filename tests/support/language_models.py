@@ -16,6 +16,7 @@ from longsumbench.core import (
     Message,
     Request,
     Section,
+    Summary,
     build_settings,
 )
 from longsumbench.modeling.tokenizer import train_tokenizer
@@ -23,13 +24,32 @@ from longsumbench.models.prompt.chat import chat_ids
 from longsumbench.models.prompt.config import PromptConfig
 from longsumbench.models.prompt.system import PromptSystem
 from support.tiny_causal import CHAT_TEMPLATE
-from support.toys import WORDS, ToySplit
+from support.toys import WORDS, ToySplit, settings_of
 
 # Texts of words that tokenizers and prompts take for something else.
 _WORDS = st.sampled_from([*WORDS, "naïve", "🦜", "a{b}", "{document}", "—", "3.5"])
 SENTENCES = st.lists(_WORDS, min_size=1, max_size=8).map(lambda words: " ".join(words) + ".")
 PARAGRAPHS = st.lists(st.lists(SENTENCES, min_size=1, max_size=4), min_size=1, max_size=5)
 DOCUMENTS = st.lists(PARAGRAPHS, min_size=1, max_size=3)
+# What models answer: a sign, nothing, what they were sent, more than fits anywhere, new sentences each time.
+REPLIES: dict[str, Callable[[str], str]] = {
+    "short": lambda text: "Mihit.",
+    "nothing": lambda text: "",
+    "echo": str,
+    "long": lambda text: "kadan lohit. " * 400,
+    "endless": lambda text: "kadan lohit " * 400,
+    "new": lambda text: f"Mihit {len(text)}.",
+}
+# The strategies of other tools and papers.
+STRATEGIES = {
+    "previous": settings_of("reading=stages merge_with=previous shrink=0.5"),
+    "passages": settings_of("reading=stages merge_with=passages page_length=40"),
+    "passages_only": settings_of("reading=stages merge_with=passages_only shrink=0.8"),
+    "compress": settings_of("reading=refine compress=true"),
+    "final": settings_of("reading=refine final=true"),
+    "gists": settings_of("reading=gists"),
+}
+QUERY = "Why does kadan come first?"  # which only gists need
 
 
 @cache
@@ -85,6 +105,13 @@ def prompted(engine: LanguageModel, /, **settings: Any) -> PromptSystem:
     config: PromptConfig = build_settings(PromptConfig, values, "model.")
     config.open_engine = lambda: engine  # type: ignore[method-assign]
     return PromptSystem(config)
+
+
+def summarize(system: PromptSystem, *examples: Example, **decoding: Any) -> list[Summary]:
+    """Return the summaries of a batch with all that can be kept, after the checks of a run."""
+    system.check_examples(examples)
+    kept = {"keep_inputs": "all", "evidence": "all", "device": "cpu"}
+    return list(system.summarize(examples, Decoding(**{**kept, **decoding})))
 
 
 def text_example(

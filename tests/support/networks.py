@@ -3,12 +3,24 @@
 from collections.abc import Sequence
 from typing import Any
 
+import pytest
 import torch
 from torch import Tensor
 
-WIDTH = 32
+from longsumbench.core import Decoding, Evidence, Example, registry
+from longsumbench.modeling import neural_system
+from longsumbench.modeling.generation import GeneratedText
+from longsumbench.modeling.neural_system import NeuralSystem
+from longsumbench.modeling.units import Units
+
+# The systems that read by units.
+NEURAL = [
+    name
+    for name in sorted(registry.systems.targets())
+    if issubclass(registry.systems.load(name), NeuralSystem)
+]
 SIZES: dict[str, Any] = {
-    "d_model": WIDTH,
+    "d_model": 32,
     "encoder_ffn_dim": 24,
     "decoder_ffn_dim": 24,
     "encoder_layers": 2,
@@ -55,6 +67,18 @@ def ragged_labels(lengths: Sequence[int], vocabulary: int, seed: int) -> Tensor:
     for label, length in zip(labels, lengths, strict=True):
         label[:length] = torch.randint(3, vocabulary, (length,), generator=generator)
     return labels
+
+
+def score_by(
+    evidence: Evidence, system: Any, example: Example, units: Units, patch: pytest.MonkeyPatch
+) -> Any:
+    """Return the scores of a source for which a system has evidence that is made by hand; nothing is decoded."""
+    patch.setattr(system, "evidence", lambda written: evidence)
+    system.model = None
+    written = GeneratedText(example, units, [5, 6])
+    patch.setattr(neural_system, "generate_texts", lambda *_: [written])
+    (scored,) = system.score_source([example], Decoding(device="cpu"))
+    return scored
 
 
 def alone(inputs: dict[str, Tensor], row: int) -> dict[str, Tensor]:

@@ -61,15 +61,3 @@ def targets(*lengths: int) -> Tensor:
     for label, length in zip(labels, lengths, strict=True):
         label[0], label[length - 1] = START, END
     return labels
-
-
-def search(model: Any, inputs: dict[str, Tensor], beams: int, **changes: Any) -> list[list[int]]:
-    """Return what a search writes, from its start token to its end token."""
-    limits = {
-        "max_new_tokens": 14,
-        "do_sample": False,
-        "forced_bos_token_id": START,
-        "no_repeat_ngram_size": 2,
-    }
-    ids = model.generate(**inputs, **{"num_beams": beams, **limits, **changes})
-    return [row[: row.index(END, 1) + 1 if END in row[1:] else None] for row in ids.tolist()]

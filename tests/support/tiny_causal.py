@@ -6,7 +6,10 @@ from typing import Any
 import torch
 from transformers import AutoConfig, AutoModelForCausalLM
 
+from longsumbench.core import build_settings
 from longsumbench.modeling.tokenizer import train_tokenizer
+from longsumbench.models.prompt.config import PromptConfig
+from longsumbench.models.prompt.transformers_engine import TransformersEngine
 from support.built_once import built_once
 from support.toys import ToySplit
 
@@ -74,3 +77,9 @@ def write_causal(
 def causal_folder() -> str:
     """Return the folder of such a model, which all tests share."""
     return str(built_once("causal", write_causal))
+
+
+def open_causal(checkpoint: Path | str, **settings: Any) -> TransformersEngine:
+    """Return the engine of a checkpoint."""
+    values = {"checkpoint": str(checkpoint), **settings}
+    return TransformersEngine(build_settings(PromptConfig, values, "model."))

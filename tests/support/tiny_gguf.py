@@ -54,9 +54,6 @@ def write_gguf(
     twin: Path,
     format: str = "F32",
     architecture: str = "llama",
-    tokenizer: bool = True,
-    template: bool = True,
-    extra: tuple[str, ...] = (),
     **metadata: Any,
 ) -> Path:
     """Write the model in a folder as a GGUF file; return its path.
@@ -66,9 +63,6 @@ def write_gguf(
         twin: a folder of `write_causal`.
         format: of matrices; vectors are in float32.
         architecture: its name in the file.
-        tokenizer: False to leave the tokenizer out.
-        template: False to leave the chat template out.
-        extra: names of further weights.
         **metadata: further entries; two underscores stand for a dot.
     """
     config = LlamaConfig.from_pretrained(twin)
@@ -84,10 +78,8 @@ def write_gguf(
     writer.add_rope_freq_base(config.rope_parameters["rope_theta"])
     writer.add_rope_dimension_count(config.head_dim)
     writer.add_vocab_size(config.vocab_size)
-    if tokenizer:
-        _add_tokenizer(writer, twin)
-    if template:
-        writer.add_chat_template(CHAT_TEMPLATE)
+    _add_tokenizer(writer, twin)
+    writer.add_chat_template(CHAT_TEMPLATE)
     for key, value in metadata.items():
         add: Any = writer.add_uint32 if isinstance(value, int) else writer.add_string
         add(key.replace("__", "."), value)
@@ -99,8 +91,6 @@ def write_gguf(
             values = permute(values, config.num_key_value_heads)
         number = GGMLQuantizationType[format if values.ndim == 2 else "F32"]
         writer.add_tensor(of_llama_cpp(name), quantize(values, number), raw_dtype=number)
-    for name in extra:
-        writer.add_tensor(name, np.ones(8, np.float32))
     writer.write_header_to_file()
     writer.write_kv_data_to_file()
     writer.write_tensors_to_file()

@@ -33,13 +33,11 @@ from transformers import (
     UMT5Config,
 )
 
-from longsumbench.cache.artifacts import ArtifactCache
-from longsumbench.core import FitContext
 from longsumbench.modeling.tokenizer import train_tokenizer
 from longsumbench.models.seq2seq.system import Seq2Seq
 from support.built_once import built_once
 from support.json_files import write_json
-from support.toys import ToySplit, build_tiny, tiny_recipe
+from support.toys import ToySplit, build_tiny, fit_context
 
 SEPARATOR = "<doc-sep>"
 
@@ -256,9 +254,14 @@ def tiny_checkpoint() -> str:
     return str(built_once("bart", lambda folder: write_seq2seq(folder, **sizes)))
 
 
+def checkpoint_of(architecture: str) -> Path:
+    """Return the folder of a tiny checkpoint of an architecture that all tests share."""
+    return built_once(f"seq2seq {architecture}", lambda folder: write_seq2seq(folder, architecture))
+
+
 def open_seq2seq(checkpoint: Path | str, **settings: Any) -> Seq2Seq:
     """Return the system with a checkpoint as it is, ready to summarize."""
     values = {"checkpoint": str(checkpoint), "init": "checkpoint", **settings}
     system: Seq2Seq = build_tiny("seq2seq", **values)
-    system.fit(FitContext(None, None, tiny_recipe(max_steps=0), ArtifactCache(Path("no stages"))))
+    system.fit(fit_context(Path("no stages"), max_steps=0))
     return system

@@ -3,11 +3,13 @@
 import random
 import re
 from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import pytest
+import yaml  # type: ignore[import-untyped] # not annotated
 
 from longsumbench.cache.artifacts import ArtifactCache
 from longsumbench.core import (
@@ -21,7 +23,7 @@ from longsumbench.core import (
     registry,
 )
 from longsumbench.core.callables import register_function
-from longsumbench.errors import DataError
+from longsumbench.errors import DataError, SuiteError, UsageError
 from support.json_files import write_rows
 
 _ENDS = ("dan", "fel", "gor", "hit")
@@ -149,6 +151,12 @@ def first_words(text: str) -> str:
     return " ".join(text.split()[:7])
 
 
+def settings_of(words: str) -> dict[str, Any]:
+    """Return settings as they are typed, with blanks between them."""
+    typed = dict(word.split("=", 1) for word in words.split())
+    return {name: yaml.safe_load(value) for name, value in typed.items()}
+
+
 def build_tiny(name: str, **settings: Any) -> Any:
     """Return a registered system, as small as its settings allow, not fitted."""
     if name == "prompt":
@@ -175,13 +183,22 @@ def build_tiny(name: str, **settings: Any) -> Any:
     return kind(build_settings(kind.Config, {**values, **settings}, "model."))
 
 
+def fit_context(
+    folder: Path,
+    train: ToySplit | None = None,
+    validation: ToySplit | None = None,
+    **recipe: object,
+) -> FitContext:
+    """Return splits, a recipe of a few quick steps, and the stages of a folder."""
+    return FitContext(train, validation, tiny_recipe(**recipe), ArtifactCache(folder))
+
+
 def fit_tiny(
     name: str, folder: Path, train: ToySplit | None = None, steps: int = 2, **settings: Any
 ) -> Any:
     """Return such a system after a few training steps; its stages are in the folder."""
     system = build_tiny(name, **settings)
-    train = train or ToySplit.of("train", 24)
-    system.fit(FitContext(train, None, tiny_recipe(max_steps=steps), ArtifactCache(folder)))
+    system.fit(fit_context(folder, train or ToySplit.of("train", 24), max_steps=steps))
     return system
 
 
@@ -240,3 +257,13 @@ def one_line(read: Callable[[], object]) -> str:
     message = str(caught.value)
     assert "\n" not in message
     return message
+
+
+@contextmanager
+def refuses(
+    message: str, error: type[SuiteError] = UsageError
+) -> Iterator[pytest.ExceptionInfo[SuiteError]]:
+    """Check that what follows ends in an error of one line, in which a pattern is found."""
+    with pytest.raises(error, match=message) as caught:
+        yield caught
+    assert "\n" not in str(caught.value)

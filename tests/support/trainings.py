@@ -10,12 +10,13 @@ import torch
 
 from longsumbench.cache.artifacts import CHECKSUMS, ArtifactCache
 from longsumbench.core import FitContext, FitReport, TrainConfig
+from longsumbench.modeling.collate import UnitCollator
 from longsumbench.models.seal.system import Trunc
 from longsumbench.progress import Progress, watching_progress
 from support.toys import TINY, ToySplit, tiny_recipe
 
 TRAIN, VALIDATION = ToySplit.of("train", 40), ToySplit.of("validation", 9, start=900)
-COUNTS = (
+OUTCOME = (
     "steps",
     "examples",
     "source_tokens",
@@ -23,8 +24,11 @@ COUNTS = (
     "best_step",
     "validation_losses",
     "ended_by",
+    "first_loss",
+    "last_loss",
+    "kept",
+    "averaged",
 )
-OUTCOME = (*COUNTS, "first_loss", "last_loss", "kept", "averaged")
 
 
 def fit(
@@ -38,34 +42,21 @@ def weights(system: Trunc) -> dict[str, torch.Tensor]:
     return {name: value.clone() for name, value in system.model.state_dict().items()}
 
 
-def training_batch(system: Trunc, example: Any) -> dict[str, torch.Tensor]:
-    from longsumbench.modeling.collate import UnitCollator
-
-    return UnitCollator(system.tokenizer.pad_token_id)([system.reader.row(example)])
-
-
 def mean_validation_loss(system: Trunc) -> float:
     """Return the summed loss of the validation examples, taken one by one, divided by their tokens."""
     system.model.eval()
-    batches = [training_batch(system, example) for example in VALIDATION]
+    collate = UnitCollator(system.tokenizer.pad_token_id)
+    batches = [collate([system.reader.row(example)]) for example in VALIDATION]
     sums = sum(
         float(system.model(**batch, num_items_in_batch=1).loss.detach()) for batch in batches
     )
     return sums / sum(int(batch["labels"].ne(-100).sum()) for batch in batches)
 
 
-UP_AND_DOWN = {
-    "max_steps": 14,
-    "eval_steps": 2,
-    "learning_rate": 0.3,
-    "schedule": "constant",
-    "warmup_steps": 8,
-}
-
-
 def restless(**changes: Any) -> TrainConfig:
     """Return a recipe whose validation loss falls and rises again."""
-    return tiny_recipe(**{**UP_AND_DOWN, **changes})
+    steps = {"max_steps": 14, "eval_steps": 2, "warmup_steps": 8}
+    return tiny_recipe(**{**steps, "learning_rate": 0.3, "schedule": "constant", **changes})
 
 
 def files(folder: Path) -> dict[str, bytes]:

@@ -1,7 +1,7 @@
 """A virtual GPU: code finds a CUDA device, but every number is kept and computed on the CPU.
 
     with VirtualGPU():  # torch.cuda.is_available() is True
-        main(["run", "model=seal", ...])
+        system.fit(...)
 
 A tensor is on "cuda:0" if its storage is in a table. A dispatch mode sees every operator of its thread, also of the
 backward pass: it raises CUDA's errors where devices meet, and places the results. Tensors, functions that make them and
@@ -11,7 +11,7 @@ rounding, races, speed, cuDNN, other threads.
 
 import weakref
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import ExitStack, nullcontext
+from contextlib import ExitStack
 from functools import cache, partial
 from types import SimpleNamespace
 from typing import Any, Self
@@ -93,7 +93,6 @@ class VirtualGPU:
             torch.accelerator,
             _constants(is_available=True, current_accelerator=GPU, current_stream=_STREAM),
         )
-        yield torch.accelerator, _constants(current_device_index=0, set_device_index=None)
         yield torch.backends.cudnn, _constants(is_acceptable=False)
         grouped = partial(self._grouped, torch._C._group_tensors_by_device_and_dtype)
         yield torch._C, {"_group_tensors_by_device_and_dtype": grouped}
@@ -175,34 +174,22 @@ class VirtualGPU:
         def device_of(tensor: Tensor) -> torch.device:
             return GPU if self.holds(tensor) else _real_device(tensor)
 
-        deepcopy = Tensor.__deepcopy__
         return {
             "device": property(device_of),
             "is_cuda": property(self.holds),
             "is_cpu": property(lambda tensor: device_of(tensor) == CPU),
             "to": lambda tensor, *args, **kwargs: self._to(tensor, *args, **kwargs),
             "cpu": lambda tensor, **_: self._to(tensor, CPU),
-            "cuda": lambda tensor, *_, **__: self._to(tensor, GPU),
             "numpy": on_host(_real_numpy),
             "pin_memory": on_host(Tensor.clone),
-            "__deepcopy__": lambda tensor, memo: self.place(
-                deepcopy(tensor, memo), self.holds(tensor)
-            ),
         }
 
     def _cuda_functions(self) -> dict[str, Any]:
-        facts = SimpleNamespace(name="Virtual GPU", major=9, minor=0, total_memory=80 << 30)
         return {
-            **_constants(is_available=True, device_count=1, set_device=None, empty_cache=None),
-            **_constants(device=nullcontext(), manual_seed=None, manual_seed_all=None),
+            **_constants(is_available=True, device_count=1, set_device=None, manual_seed_all=None),
             **_constants(_is_in_bad_fork=False, is_current_stream_capturing=False),
-            **_constants(memory_allocated=0, memory_reserved=0, max_memory_allocated=0),
-            **_constants(init=None, _lazy_init=None, current_device=0, current_stream=_STREAM),
-            **_constants(is_bf16_supported=True, get_device_name=facts.name, synchronize=None),
-            **_constants(get_device_properties=facts, get_device_capability=(9, 0)),
-            **_constants(mem_get_info=(80 << 30, 80 << 30), reset_peak_memory_stats=None),
+            **_constants(is_bf16_supported=True, get_device_name="Virtual GPU"),
             "get_rng_state": lambda *_: torch.get_rng_state(),
-            "get_rng_state_all": lambda: [torch.get_rng_state()],
             "set_rng_state": lambda new, *_: torch.set_rng_state(new),
         }
 

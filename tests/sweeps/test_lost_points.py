@@ -106,7 +106,10 @@ def test_points_that_hang_cost_the_others_nothing(lost: Path, tmp_path: Path) ->
 
 
 def test_a_killed_sweep_continues(tmp_path: Path) -> None:
-    """The same command ends with the runs of a sweep that nobody disturbed, and nothing is left behind."""
+    """The same command ends with the runs of a sweep that nobody disturbed, and nothing is left behind.
+
+    What joblib's processes say is in logs; runs that are finished need none.
+    """
     texts = write_jsonl(tmp_path / "texts", train=24, validation=6, test=12)
     undisturbed = Swept(texts, tmp_path / "undisturbed", POINTS)
     undisturbed.finish()
@@ -122,3 +125,9 @@ def test_a_killed_sweep_continues(tmp_path: Path) -> None:
     assert sweep.predictions() == undisturbed.predictions()
     assert not [path for path in sweep.cache.rglob("*") if ".partial" in path.name]
     wait_until(lambda: not sweep.left_behind())
+    said = sweep.finish()
+    assert "6 runs: 0 done, 6 found finished, 0 failed" in said
+    assert said.count("already finished") == 6  # by this process: no other was started
+    logs = [path.read_text() for path in sweep.results.rglob("points/*.log")]
+    assert logs
+    assert not any("already finished" in log for log in logs)

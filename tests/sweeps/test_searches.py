@@ -24,7 +24,7 @@ def test_a_search_is_continued(words: list[str], tmp_path: Path, log_lines: list
     """Optuna asks for points by their score; the same command asks for the same ones, which are finished."""
     search = [
         *OPTUNA,
-        "hydra.sweeper.n_trials=6",
+        "hydra.sweeper.n_trials=3",
         "model.length=choice(1,2,4,6)",
         "dataset.split=validation",
     ]

@@ -6,11 +6,11 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
+from support.toys import refuses
 from support.waiting import wait_until
 
 from longsumbench.cache.locks import exclusive_lock
 from longsumbench.cli.main import main
-from longsumbench.errors import UsageError
 from longsumbench.progress import Progress
 from longsumbench.sweeps import sweep as watched
 from longsumbench.sweeps.state import (
@@ -114,9 +114,9 @@ def test_each_step_before_the_first_result_has_a_line(
 
 def test_no_sweep_and_an_unknown_one_are_one_line(sweep: Sweep, tmp_path: Path) -> None:
     """The message says where it looked, and what there is."""
-    with pytest.raises(UsageError, match=r"no sweep under .*`longsumbench run -m` starts one"):
+    with refuses(r"no sweep under .*`longsumbench run -m` starts one"):
         render_status(tmp_path / "elsewhere")
-    with pytest.raises(UsageError, match="no sweep is called 'zz'; there are abcd1234"):
+    with refuses("no sweep is called 'zz'; there are abcd1234"):
         render_status(tmp_path, "zz")
 
 

@@ -2,6 +2,7 @@ from typing import Any
 
 import pytest
 import torch
+from support.networks import special_tokens
 from support.rescoring import COVERAGES, Hypothesis, check_rescored, search
 from torch import Tensor
 from transformers import BartConfig, BartForConditionalGeneration
@@ -35,12 +36,7 @@ def network(seed: int = 0, vocabulary: int = 12) -> Any:
         ("encoder_layers", "decoder_layers", "encoder_attention_heads", "decoder_attention_heads"),
         2,
     )
-    special = {
-        "pad_token_id": PAD,
-        "bos_token_id": START,
-        "eos_token_id": END,
-        "decoder_start_token_id": START,
-    }
+    special = {"bos_token_id": START, **special_tokens(PAD, START, END)}
     config = BartConfig(
         vocab_size=vocabulary,
         d_model=16,

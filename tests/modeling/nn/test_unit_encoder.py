@@ -3,6 +3,7 @@ import copy
 import pytest
 import torch
 from hypothesis import given, strategies as st
+from torch.testing import assert_close
 from transformers import PegasusConfig
 
 from longsumbench.modeling.nn.unit_encoder import PIECE_TOKENS, UnitEncoder, pieces
@@ -59,12 +60,12 @@ def test_many_units_are_encoded_piece_by_piece(
         if checkpointing:
             getattr(model, "activation_checkpointing_enable", model.gradient_checkpointing_enable)()
         states = encode(model, *units)
-        torch.testing.assert_close(states, whole)
+        assert_close(states, whole)
         states.pow(2).sum().backward()
         gradients.append(model.embed_tokens.weight.grad.to_dense())
-    torch.testing.assert_close(gradients[1], gradients[0])
-    torch.testing.assert_close(gradients[2], gradients[0])
-    torch.testing.assert_close(gradients[3], gradients[2], rtol=0, atol=0)
+    assert_close(gradients[1], gradients[0])
+    assert_close(gradients[2], gradients[0])
+    assert_close(gradients[3], gradients[2], rtol=0, atol=0)
 
 
 @given(st.lists(st.integers(1, 40), max_size=40), st.sampled_from([0.0, 0.25, 0.5, 1.0]))

@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 import torch
-from support.toys import TINY, tiny_recipe
+from support.toys import build_tiny, fit_context, refuses, tiny_recipe
 from support.trainings import (
     TRAIN,
     assert_same_outcome,
@@ -22,8 +22,6 @@ from support.trainings import (
 )
 
 from longsumbench.cache.artifacts import ArtifactCache
-from longsumbench.core import FitContext
-from longsumbench.errors import UsageError
 from longsumbench.interrupts import delayed_interrupts, sigterm_as_interrupt
 from longsumbench.modeling.training import trainer
 from longsumbench.models.seal.system import Trunc
@@ -177,7 +175,7 @@ def test_a_loss_that_is_not_finite_ends_training(
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(Trunc.Model, "forward", broken)
         message = rf"training: the loss is {loss} at step 3; lower train.learning_rate[^\n]*$"
-        with pytest.raises(UsageError, match=message):
+        with refuses(message):
             fit(
                 ArtifactCache(tmp_path),
                 tiny_recipe(max_steps=6, eval_steps=2, accumulation=accumulation),
@@ -187,8 +185,8 @@ def test_a_loss_that_is_not_finite_ends_training(
 
 def test_weights_that_are_not_finite_are_not_kept(tmp_path: Path) -> None:
     """Without a validation split, the weights after the last step are checked, too."""
-    system = Trunc(Trunc.Config(**TINY))
+    system = build_tiny("trunc")
     spoil = calling_after_step(1, lambda: system.model.lm_head.weight.data.fill_(math.nan))
-    with spoil, pytest.raises(UsageError, match="training: a weight is nan at step 1; lower"):
-        system.fit(FitContext(TRAIN, None, tiny_recipe(max_steps=1), ArtifactCache(tmp_path)))
+    with spoil, refuses("training: a weight is nan at step 1; lower"):
+        system.fit(fit_context(tmp_path, TRAIN, max_steps=1))
     assert not [path for path in tmp_path.glob("checkpoint/*") if path.suffix == ""]

@@ -14,6 +14,14 @@ from longsumbench.models.etads.model import EtadsForConditionalGeneration
 pytestmark = pytest.mark.usefixtures("float64")
 
 
+def test_null_means_all_layers_whatever_their_number() -> None:
+    """Null follows the depth, an empty list stays empty, and the order of a list does not matter."""
+    config = EtadsConfig(encoder_layers=6, focus_layers=None, saliency_layers=[])
+    assert config.focus_layers == [1, 2, 3, 4, 5, 6]
+    assert config.saliency_layers == []
+    assert EtadsConfig(focus_layers=[3, 1]) == EtadsConfig(focus_layers=[1, 3])
+
+
 def at_paper_size(**changes: Any) -> EtadsForConditionalGeneration:
     """Return the network at the paper's size, its weights never made."""
     own = ModelBuilder(

@@ -9,10 +9,10 @@ import pytest
 import torch
 from support.etads_networks import VARIANTS
 from support.hand_texts import encode_words, text_of
+from support.networks import score_by
 from support.toys import ToySplit, build_tiny, fit_tiny
 
 from longsumbench.core import Decoding, Evidence
-from longsumbench.modeling import neural_system
 from longsumbench.modeling.generation import GeneratedText
 from longsumbench.models.etads.config import EtadsConfig
 from longsumbench.models.etads.system import EtadsReader
@@ -66,12 +66,7 @@ def test_sentences_are_scored_by_hand(monkeypatch: pytest.MonkeyPatch) -> None:
         [[9, 9, 9, 0.2, 0.4, 0.5, 0.5], [9, 9, 9, 0.6, 0.4, 0.7, 0.9]], np.float32
     )  # two steps
     evidence = Evidence({"saliency": saliency}, {"saliency": ("step", "source_token")}, {})
-    monkeypatch.setattr(system, "evidence", lambda written: evidence)
-    system.model = None  # nothing is decoded
-    monkeypatch.setattr(
-        neural_system, "generate_texts", lambda *_: [GeneratedText(example, read, [5, 6])]
-    )
-    (scored,) = system.score_source([example], GREEDY)
+    scored = score_by(evidence, system, example, read, monkeypatch)
     assert scored.spans == [(0, 1), (2, 3)]  # the second has no token, the fourth is not read
     np.testing.assert_allclose(scored.scores, [0.4, 0.65], rtol=1e-6)
 

@@ -7,6 +7,7 @@ import pytest
 import torch
 from support.hierarchical_networks import SIZES
 from torch import Tensor
+from torch.testing import assert_close
 
 from longsumbench.models.hierarchical_transformer.global_layer import (
     GlobalLayer,
@@ -24,18 +25,16 @@ WIDTH, HEADS = 8, 2
 LENGTHS = ((3, 0, 5, 1), (2, 4))  # of the paragraphs of two examples; one is absent
 
 
-def packed(
-    lengths: tuple[tuple[int, ...], ...] = LENGTHS,
-) -> tuple[Tensor, PackedParagraphs, list[list[Tensor]]]:
+def packed() -> tuple[Tensor, PackedParagraphs, list[list[Tensor]]]:
     """Return states one behind the other, whose they are, and the same paragraph by paragraph."""
     generator = torch.Generator().manual_seed(5)
-    sizes = [size for one in lengths for size in one if size]
-    states = torch.randn(sum(sizes), WIDTH, generator=generator, dtype=torch.float64)
+    sizes = [size for one in LENGTHS for size in one if size]
+    states = torch.randn(sum(sizes), WIDTH, generator=generator)
     parts = iter(states.split(sizes))
-    nothing = torch.zeros(0, WIDTH, dtype=torch.float64)
-    listed = [[next(parts) if size else nothing for size in one] for one in lengths]
-    most = max(map(len, lengths))
-    table = torch.tensor([[*one, *[0] * (most - len(one))] for one in lengths])
+    nothing = torch.zeros(0, WIDTH)
+    listed = [[next(parts) if size else nothing for size in one] for one in LENGTHS]
+    most = max(map(len, LENGTHS))
+    table = torch.tensor([[*one, *[0] * (most - len(one))] for one in LENGTHS])
     real, flat = table > 0, table[table > 0]
     starts = flat.cumsum(0) - flat
     pieces = tuple(
@@ -55,7 +54,7 @@ def shaken(module: Any) -> Any:
     torch.manual_seed(3)
     for weight in module.parameters():
         weight.data += 0.3 * torch.randn_like(weight)
-    return module.double().eval()
+    return module.eval()
 
 
 def linear(states: Tensor, part: Any, head: int) -> Tensor:
@@ -113,16 +112,12 @@ def test_contexts_are_the_equations(official: bool, with_graph: bool) -> None:
     """Every paragraph's context is that of loops over heads, paragraphs and tokens, with a graph and without."""
     attention = shaken(ParagraphAttention(WIDTH, HEADS, official))
     states, paragraphs, listed = packed()
-    graph = (
-        torch.rand(2, 4, 4, dtype=torch.float64, generator=torch.Generator().manual_seed(9))
-        if with_graph
-        else None
-    )
+    graph = torch.rand(2, 4, 4, generator=torch.Generator().manual_seed(9)) if with_graph else None
     rows = None if graph is None else normalized(graph, paragraphs.real)
     context, weights = attention(states, paragraphs, rows)
-    torch.testing.assert_close(context, torch.stack(by_loops(attention, listed, graph)))
+    assert_close(context, torch.stack(by_loops(attention, listed, graph)))
     sums = weights.transpose(1, 2)[paragraphs.real].sum(-1)
-    torch.testing.assert_close(sums, torch.ones_like(sums))
+    assert_close(sums, torch.ones_like(sums))
 
 
 def layer(official: bool) -> Any:
@@ -138,7 +133,7 @@ def test_a_layer_as_printed() -> None:
     one, (states, paragraphs, listed) = layer(official=False), packed()
     contexts = torch.stack(by_loops(one.self_attn, listed))[paragraphs.owners]
     expected = one.final_layer_norm(one.fc2(torch.relu(one.fc1(states + contexts))) + states)
-    torch.testing.assert_close(one(states, paragraphs, None), expected)
+    assert_close(one(states, paragraphs, None), expected)
 
 
 def test_a_layer_as_released() -> None:
@@ -156,7 +151,7 @@ def test_a_layer_as_released() -> None:
     listed += [[normal[paragraphs.owners == 3], normal[paragraphs.owners == 4]]]
     informed = states + torch.stack(by_loops(one.self_attn, listed))[paragraphs.owners]
     expected = informed + one.fc2(torch.relu(one.fc1(one.final_layer_norm(informed))))
-    torch.testing.assert_close(one(states, paragraphs, None), expected)
+    assert_close(one(states, paragraphs, None), expected)
 
 
 def test_a_graph_by_hand() -> None:
@@ -164,4 +159,4 @@ def test_a_graph_by_hand() -> None:
     graph = torch.tensor([[[1.0, 3.0, 4.0], [0.0, 0.0, 5.0], [1.0, 1.0, 1.0]]])
     real = torch.tensor([[True, True, False]])
     expected = torch.tensor([[0.25, 0.75, 0.0], [0.0, 1.0, 0.0]])
-    torch.testing.assert_close(normalized(graph, real)[0, :2], expected)
+    assert_close(normalized(graph, real)[0, :2], expected)

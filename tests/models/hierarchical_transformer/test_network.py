@@ -6,6 +6,7 @@ import pytest
 import torch
 from support.hierarchical_networks import batch, network
 from torch import Tensor
+from torch.testing import assert_close
 
 from longsumbench.modeling.nn.transformer_layer import sinusoid
 from longsumbench.models.hierarchical_transformer.model import (
@@ -15,11 +16,6 @@ from longsumbench.models.hierarchical_transformer.model import (
 )
 
 pytestmark = pytest.mark.usefixtures("float64")
-
-
-def close(actual: Tensor, expected: Tensor) -> None:
-    """Compare what single precision can tell apart."""
-    torch.testing.assert_close(actual, expected)
 
 
 def memory(model: Any, given: dict[str, Tensor]) -> Tensor:
@@ -34,7 +30,7 @@ def test_a_rank_keeps_its_number() -> None:
     second["input_ids"][0, 1] = first["input_ids"][0, 0]
     model, without = network(), network(paragraph_positions=False)
     assert not torch.allclose(memory(model, first), memory(model, second), atol=1e-3)
-    close(memory(without, first), memory(without, second))
+    assert_close(memory(without, first), memory(without, second))
 
 
 def test_positions_join_rank_and_token() -> None:
@@ -42,8 +38,8 @@ def test_positions_join_rank_and_token() -> None:
     encoder = network().model.encoder
     found = encoder.positions(torch.tensor([0, 3]), 5)
     halves = sinusoid(torch.arange(5), 16, interleaved=True)
-    torch.testing.assert_close(found[1, :, :16], halves[3].expand(5, -1))
-    torch.testing.assert_close(found[1, :, 16:], halves)
+    assert_close(found[1, :, :16], halves[3].expand(5, -1))
+    assert_close(found[1, :, 16:], halves)
 
 
 def test_one_paragraph_without_global_layers_is_a_plain_encoder() -> None:
@@ -56,7 +52,7 @@ def test_one_paragraph_without_global_layers_is_a_plain_encoder() -> None:
     )
     for one in encoder.layers:
         states = one(states, None)
-    close(memory(flat, given), encoder.last_norm(states)[0])
+    assert_close(memory(flat, given), encoder.last_norm(states)[0])
 
 
 def test_the_releases_smoothing_by_hand() -> None:

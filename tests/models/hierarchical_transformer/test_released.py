@@ -142,39 +142,25 @@ def targets(case: str) -> tuple[Tensor, Tensor]:
     return ids[:, :-1], ids[:, 1:]
 
 
-class Recorder:
-    """What parts of a network were given and returned, the last time they ran."""
-
-    def __init__(self, model: Any) -> None:
-        self.model = model
-        self.given: dict[str, tuple[Any, ...]] = {}
-        self.returned: dict[str, Any] = {}
-
-    def watch(self, name: str) -> None:
-        """Watch a part."""
-
-        def note(_module: Any, given: tuple[Any, ...], returned: Any) -> None:
-            self.given[name], self.returned[name] = given, returned
-
-        self.model.get_submodule(name).register_forward_hook(note)
-
-
 @pytest.mark.parametrize("case", CASES)
 def test_states_of_the_decoder_and_what_it_predicts(case: str) -> None:
     """The decoder's input, layers, end, and the log-probabilities are the release's, wherever a token is real."""
     model, expected = network(case), tensors(case)
-    recorder = Recorder(model)
-    for name in ("model.decoder.layers.0", "model.decoder.layers.1", "model.decoder.layer_norm"):
-        recorder.watch(name)
+    notes: dict[Any, tuple[Any, Any]] = {}  # part → what it was given, and returned
+    decoder = model.model.decoder
+    for part in (*decoder.layers, decoder.layer_norm):
+        part.register_forward_hook(
+            lambda part, given, returned: notes.update({part: (given[0], returned)})
+        )
     fed, gold = targets(case)
     logits = model(**read(case), decoder_input_ids=fed).logits
     real = gold.ne(PAD)
-    assert_close(recorder.given["model.decoder.layers.0"][0][real], expected["dec.emb"][real])
-    for layer in (0, 1):
-        returned = recorder.returned[f"model.decoder.layers.{layer}"]
+    assert_close(notes[decoder.layers[0]][0][real], expected["dec.emb"][real])
+    for number, layer in enumerate(decoder.layers):
+        _, returned = notes[layer]
         states = returned[0] if isinstance(returned, tuple) else returned
-        assert_close(states[real], expected[f"dec.layer{layer}_out"][real])
-    assert_close(recorder.returned["model.decoder.layer_norm"][real], expected["dec.out"][real])
+        assert_close(states[real], expected[f"dec.layer{number}_out"][real])
+    assert_close(notes[decoder.layer_norm][1][real], expected["dec.out"][real])
     assert_close(logits.log_softmax(-1)[real], expected["out.log_probs"][real])
 
 

@@ -6,14 +6,13 @@ from typing import Any
 
 import numpy as np
 import pytest
+from numpy.testing import assert_allclose
 from support.hand_texts import encode_words
 from support.language_models import text_example
-from support.toys import ToySplit, build_tiny, fit_tiny, tiny_recipe
+from support.networks import score_by
+from support.toys import ToySplit, build_tiny, fit_context, fit_tiny
 
-from longsumbench.cache.artifacts import ArtifactCache
-from longsumbench.core import Decoding, Document, Evidence, Example, FitContext, Section
-from longsumbench.modeling import neural_system
-from longsumbench.modeling.generation import GeneratedText
+from longsumbench.core import Decoding, Document, Evidence, Example, Section
 from longsumbench.modeling.unit_reader import collate_units
 
 GREEDY = Decoding(max_length=8, device="cpu")
@@ -94,11 +93,10 @@ def test_more_can_be_read_when_it_is_summarized() -> None:
 
 def test_reading_more_is_not_trained_again(tmp_path: Path) -> None:
     """Points that differ in what is read of tested examples alone have one checkpoint, and each its own setting."""
-    cache = ArtifactCache(tmp_path)
-    train, recipe, reports = ToySplit.of("train", 24), tiny_recipe(max_steps=3), []
+    train, reports = ToySplit.of("train", 24), []
     for number in (None, 3):
         system = build_tiny("hierarchical_transformer", rank="none", test_num_paragraphs=number)
-        reports.append(system.fit(FitContext(train, None, recipe, cache)))
+        reports.append(system.fit(fit_context(tmp_path, train, max_steps=3)))
         assert system.reader.limits(training=False).num_paragraphs == (
             number or system.config.num_paragraphs
         )
@@ -131,10 +129,10 @@ def test_evidence_says_where_from(tmp_path: Path) -> None:
     assert evidence is not None
     attention, relation = evidence.arrays["attention"], evidence.arrays["relation"]
     # The first unit is the title, which is absent.
-    np.testing.assert_allclose(attention.sum(0), 1, atol=1e-5)
-    np.testing.assert_allclose(attention[0], 0, atol=1e-6)
-    np.testing.assert_allclose(relation[:, :, 1:].sum(-1), 1, atol=1e-5)
-    np.testing.assert_allclose(relation[..., 0], 0, atol=1e-6)
+    assert_allclose(attention.sum(0), 1, atol=1e-5)
+    assert_allclose(attention[0], 0, atol=1e-6)
+    assert_allclose(relation[:, :, 1:].sum(-1), 1, atol=1e-5)
+    assert_allclose(relation[..., 0], 0, atol=1e-6)
 
 
 def test_paragraphs_are_scored_by_hand(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -149,14 +147,9 @@ def test_paragraphs_are_scored_by_hand(monkeypatch: pytest.MonkeyPatch) -> None:
         [[0.4, 0.4], [0.3, 0.0], [0.3, 0.6]], np.float32
     )  # title and paragraphs, two steps
     evidence = Evidence({"attention": attention}, {"attention": ("unit", "step")}, {})
-    monkeypatch.setattr(system, "evidence", lambda written: evidence)
-    system.model = None  # nothing is decoded
-    monkeypatch.setattr(
-        neural_system, "generate_texts", lambda *_: [GeneratedText(CLUSTER, units, [5, 6])]
-    )
-    (scored,) = system.score_source([CLUSTER], GREEDY)
+    scored = score_by(evidence, system, CLUSTER, units, monkeypatch)
     assert scored.spans == [(0, 1), (2, 3)]
-    np.testing.assert_allclose(scored.scores, [0.15, 0.05], rtol=1e-6)
+    assert_allclose(scored.scores, [0.15, 0.05], rtol=1e-6)
 
 
 def test_what_starts_a_summary_does_not_end_it(tmp_path: Path) -> None:

@@ -1,60 +1,33 @@
 """PageSum's settings: what they settle to, and which are invalid."""
 
 from dataclasses import asdict
-from typing import Any
 
 import pytest
+from support.toys import settings_of
 
-from longsumbench.core import build_settings, names_deciding
-from longsumbench.errors import UsageError
+from longsumbench.core import names_deciding
 from longsumbench.models.pagesum.config import SIZES, PageSumConfig
 
 
 @pytest.mark.parametrize(
     ("given", "split", "pages", "page_size"),
     [
-        ({}, "sentences", 7, 1_024),
-        ({"page_size": 128}, "tokens", 32, 128),
-        ({"split": "sentences", "page_size": 128}, "sentences", 7, 128),
-        ({"locality": "discourse"}, "sentences", 8, 1_024),
-        ({"locality": "document", "page_size": 128, "max_pages": 3}, "sentences", 3, 128),
+        ("", "sentences", 7, 1_024),
+        ("page_size=128", "tokens", 32, 128),
+        ("split=sentences page_size=128", "sentences", 7, 128),
+        ("locality=discourse", "sentences", 8, 1_024),
+        ("locality=document page_size=128 max_pages=3", "sentences", 3, 128),
     ],
 )
 def test_the_split_that_settings_ask_for(
-    given: dict[str, Any], split: str, pages: int, page_size: int
+    given: str, split: str, pages: int, page_size: int
 ) -> None:
     """Sizes in tokens without num_pages ask for Table 6's pages, unless a split is named; the record says which."""
-    config = PageSumConfig(**given)
+    config = PageSumConfig(**settings_of(given))
     assert (config.split, config.most_pages, config.page_size) == (split, pages, page_size)
     assert config.text_length == page_size - 2
     assert (config.max_input_tokens is None) == (split == "sentences")
     assert (config.num_pages is None) == (split == "tokens" or config.locality != "spatial")
-
-
-@pytest.mark.parametrize(
-    ("given", "message"),
-    [
-        ({"size": "base"}, r"model\.size=base goes with model\.init=random"),
-        (
-            {"split": "tokens", "num_pages": 3},
-            r"model\.num_pages goes with split=sentences.*model\.num_pages=null",
-        ),
-        (
-            {"split": "tokens", "locality": "discourse"},
-            r"model\.split=tokens goes with locality=spatial",
-        ),
-        (
-            {"max_input_tokens": 1_000},
-            r"model\.max_input_tokens=1000 is below model\.page_size=1024",
-        ),
-        ({"init": "random", "vocabulary_size": 259}, r"model\.vocabulary_size=259"),
-    ],
-)
-def test_settings_that_cannot_be_meant(given: dict[str, Any], message: str) -> None:
-    """A wrong value, or two that say different things, is one line with the key, the reason and what is allowed."""
-    with pytest.raises(UsageError, match=message) as caught:
-        build_settings(PageSumConfig, given, "model.")
-    assert "\n" not in str(caught.value)
 
 
 def test_units_are_made_again_whenever_pages_would_change() -> None:

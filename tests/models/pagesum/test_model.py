@@ -7,6 +7,7 @@ import torch
 from support.pagesum_networks import END, PAD, RAGGED, START, batch, network, stock, targets
 from torch import Tensor
 from torch.nn import functional as F
+from torch.testing import assert_close
 
 pytestmark = pytest.mark.usefixtures("float64")
 
@@ -38,7 +39,7 @@ def test_packed_pages_are_stock_ones_mixed_by_hand(
     """Logits are those of a plain loop: each page through a stock BART alone, softmax, sum, projection (Eqs. 6-9)."""
     for name, limit in zip(("PIECE_TOKENS", "ENOUGH_TOKENS"), limits, strict=True):
         monkeypatch.setattr(f"longsumbench.modeling.nn.unit_encoder.{name}", limit)
-    model, bart, inputs = network().double(), stock().double(), batch(*RAGGED)
+    model, bart, inputs = network(), stock(), batch(*RAGGED)
     fed = model.shifted(targets(*LENGTHS))
     logits, weights = model(**inputs, decoder_input_ids=fed).logits, weighed(model, inputs, fed)
     for row in range(len(RAGGED)):
@@ -52,9 +53,9 @@ def test_packed_pages_are_stock_ones_mixed_by_hand(
             shares = {place: score / sum(scores.values()) for place, score in scores.items()}
             mixed = sum(share * states[place][step] for place, share in shares.items())
             expected = bart.lm_head(mixed) + bart.final_logits_bias[0]
-            torch.testing.assert_close(logits[row, step], expected)
+            assert_close(logits[row, step], expected)
             for place, share in shares.items():
-                torch.testing.assert_close(weights[row, place, step].double(), share[0])
+                assert_close(weights[row, place, step], share[0])
 
 
 def test_global_decoding_is_a_stock_decoder_over_all_pages() -> None:
@@ -68,7 +69,7 @@ def test_global_decoding_is_a_stock_decoder_over_all_pages() -> None:
             [bart.model.encoder(input_ids=ids[None]).last_hidden_state for ids in pages], 1
         )
         expected = bart(encoder_outputs=(memory,), decoder_input_ids=fed[row : row + 1]).logits[0]
-        torch.testing.assert_close(logits[row], expected)
+        assert_close(logits[row], expected)
 
 
 def test_what_training_feeds_by_hand() -> None:
@@ -86,7 +87,7 @@ def test_the_loss_is_the_smoothed_cross_entropy_of_the_logits(official: bool) ->
     inputs, labels = batch(*RAGGED), targets(*LENGTHS)
     logits = model(**inputs, decoder_input_ids=model.shifted(labels)).logits
     plain = model(**inputs, labels=labels).loss
-    torch.testing.assert_close(plain, F.cross_entropy(logits.flatten(0, 1), labels.flatten()))
+    assert_close(plain, F.cross_entropy(logits.flatten(0, 1), labels.flatten()))
     columns = -logits.log_softmax(-1)[labels.ne(-100)].mean()
     expected = 0.9 * plain + 0.1 * columns
-    torch.testing.assert_close(model.train()(**inputs, labels=labels).loss, expected)
+    assert_close(model.train()(**inputs, labels=labels).loss, expected)

@@ -2,10 +2,11 @@
 
 from collections.abc import Callable
 from functools import partial
-from itertools import chain, count
+from itertools import chain
 
 import pytest
 from hypothesis import given, strategies as st
+from support.hand_texts import numbered_texts, sentence
 
 from longsumbench.core import Cut, Truncation
 from longsumbench.modeling.units import EncodedSentence, Units
@@ -18,24 +19,7 @@ from longsumbench.models.pagesum.pages import (
 )
 
 Text = list[EncodedSentence]
-SIZES = st.lists(st.lists(st.tuples(st.integers(0, 12), st.integers(0, 6)), max_size=8), max_size=5)
 LIMITS = st.integers(1, 12)
-
-
-def sentence(tokens: int, words: int, first: int = 0) -> EncodedSentence:
-    return EncodedSentence(list(range(first, first + tokens)), words)
-
-
-def numbered(sizes: list[list[tuple[int, int]]]) -> list[Text]:
-    """Documents whose tokens are numbered through, so that every token tells where it stood."""
-    position = count()
-    return [
-        [EncodedSentence([next(position) for _ in range(t)], w) for t, w in document]
-        for document in sizes
-    ]
-
-
-TEXTS = SIZES.map(numbered)
 
 
 def named(documents: list[Text], lengths: list[int]) -> list[PageText]:
@@ -72,7 +56,7 @@ def text_of(units: Units) -> list[list[int]]:
 
 
 @every_splitter
-@given(TEXTS, LIMITS, LIMITS)
+@given(numbered_texts(), LIMITS, LIMITS)
 def test_the_ledger_balances(
     split: Callable[[list[Text], int, int], Units], texts: list[Text], most: int, size: int
 ) -> None:
@@ -90,7 +74,7 @@ def test_the_ledger_balances(
 
 
 @every_splitter
-@given(TEXTS, LIMITS, LIMITS)
+@given(numbered_texts(), LIMITS, LIMITS)
 def test_pages_keep_the_limits_and_the_order(
     split: Callable[[list[Text], int, int], Units], texts: list[Text], most: int, size: int
 ) -> None:
@@ -108,7 +92,7 @@ def test_pages_keep_the_limits_and_the_order(
 
 
 @every_splitter
-@given(TEXTS, LIMITS, LIMITS)
+@given(numbered_texts(), LIMITS, LIMITS)
 def test_the_span_of_a_page_has_the_sentences_that_begin_on_it(
     split: Callable[[list[Text], int, int], Units], texts: list[Text], most: int, size: int
 ) -> None:

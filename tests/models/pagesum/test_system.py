@@ -4,17 +4,16 @@ from dataclasses import replace
 from types import SimpleNamespace
 from typing import Any
 
-import numpy as np
 import pytest
 import torch
 from hypothesis import given, strategies as st
+from numpy.testing import assert_allclose
 from support.hand_texts import encode_letters
-from support.toys import ToySplit, example, fit_tiny
+from support.toys import ToySplit, example, fit_tiny, refuses, settings_of
 from transformers import PreTrainedTokenizerBase
 
 from longsumbench.cache.artifacts import ArtifactCache
 from longsumbench.core import Decoding, Document, Example, Section
-from longsumbench.errors import UsageError
 from longsumbench.modeling.tokenizer import token_texts, train_tokenizer
 from longsumbench.modeling.unit_reader import collate_units
 from longsumbench.models.pagesum.config import PageSumConfig
@@ -57,26 +56,22 @@ NOTHING = text_of()
 @pytest.mark.parametrize(
     ("one", "settings", "expected"),
     [
-        (ARTICLE, {"num_pages": 3}, ["<aabb>", "<ccdd>", "<ee>"]),
+        (ARTICLE, "num_pages=3", ["<aabb>", "<ccdd>", "<ee>"]),
+        (ARTICLE, "num_pages=7 fidelity=official page_size=5", ["<aab>", *["<.>"] * 6]),
+        (ARTICLE, "page_size=5 max_input_tokens=15", ["<aab>", "<bcc>", "<dde>"]),
         (
             ARTICLE,
-            {"num_pages": 7, "fidelity": "official", "page_size": 5},
-            ["<aab>", *["<.>"] * 6],
-        ),
-        (ARTICLE, {"page_size": 5, "max_input_tokens": 15}, ["<aab>", "<bcc>", "<dde>"]),
-        (
-            ARTICLE,
-            {"page_size": 8, "max_input_tokens": 24, "fidelity": "official"},
+            "page_size=8 max_input_tokens=24 fidelity=official",
             ["<aabbcc>", "<ddee>", "<.>"],
         ),
-        (PAPER, {"locality": "discourse"}, ["<Oneaabb>", "<cc>", "<Threeddee>"]),
-        (PAPER, {"locality": "document"}, ["<aabbcc>", "<ddee>"]),
-        (NOTHING, {"num_pages": 2, "fidelity": "official"}, ["<>", "<.>"]),
+        (PAPER, "locality=discourse", ["<Oneaabb>", "<cc>", "<Threeddee>"]),
+        (PAPER, "locality=document", ["<aabbcc>", "<ddee>"]),
+        (NOTHING, "num_pages=2 fidelity=official", ["<>", "<.>"]),
     ],
 )
-def test_pages_by_hand(one: Example, settings: dict[str, Any], expected: list[str]) -> None:
+def test_pages_by_hand(one: Example, settings: str, expected: list[str]) -> None:
     """Every page is between its special tokens; the release fills up with ".", the default leaves pages absent."""
-    assert pages_of(one, **settings)[0] == expected
+    assert pages_of(one, **settings_of(settings))[0] == expected
 
 
 def test_an_extract_is_made_of_the_most_confident_pages(cache: ArtifactCache) -> None:
@@ -89,9 +84,7 @@ def test_an_extract_is_made_of_the_most_confident_pages(cache: ArtifactCache) ->
     read = [index for index, (first, end) in enumerate(spans) if first < end]
     assert list(scored.spans) == [spans[index] for index in read]
     assert len(read) > 1
-    np.testing.assert_allclose(
-        scored.scores, written.evidence.arrays["confidence"].mean(1)[read], rtol=1e-5
-    )
+    assert_allclose(scored.scores, written.evidence.arrays["confidence"].mean(1)[read], rtol=1e-5)
 
 
 @pytest.mark.parametrize(("fidelity", "expected"), [("default", "<ab>"), ("official", "ab>")])
@@ -133,10 +126,10 @@ def test_evidence_is_what_each_token_was_predicted_by(
     assert evidence is not None
     confidence = evidence.arrays["confidence"]
     assert confidence.shape == (3, steps)
-    np.testing.assert_allclose(
+    assert_allclose(
         confidence, weighed(system, one, seen[0][0])[:, 1 : 1 + steps], rtol=1e-4, atol=1e-6
     )
-    np.testing.assert_allclose(confidence.sum(0), 1, rtol=1e-5)
+    assert_allclose(confidence.sum(0), 1, rtol=1e-5)
     assert evidence.axes == {"confidence": ("unit", "step")}
 
 
@@ -149,7 +142,7 @@ def test_evidence_of_the_reference(fidelity: str, cache: ArtifactCache) -> None:
     found = summary.evidence.arrays["reference_confidence"]
     fed = system.model.shifted(torch.tensor([system.reader.row(one)["labels"]]))[0]
     first = 0 if fidelity == "official" else 1  # behind `<s>`
-    np.testing.assert_allclose(found, weighed(system, one, fed)[:, first:-1], rtol=1e-4, atol=1e-6)
+    assert_allclose(found, weighed(system, one, fed)[:, first:-1], rtol=1e-4, atol=1e-6)
     texts = summary.evidence.texts["reference_step"]
     assert len(texts) == found.shape[1]
     assert one.references[0][0].startswith("".join(texts).strip())
@@ -195,6 +188,6 @@ def test_texts_without_what_a_locality_asks_for(
     locality: str, split: ToySplit, message: str, cache: ArtifactCache
 ) -> None:
     """Discourse pages of texts without sections, or document pages of single documents, are refused before any work."""
-    with pytest.raises(UsageError, match=message):
+    with refuses(message):
         fitted(cache, split, locality=locality)
     assert not list(cache.root.glob("*/*"))

@@ -3,9 +3,9 @@
 import json
 import math
 import sys
-import threading
 import time
 from collections.abc import Callable, Iterable, Iterator
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from email.utils import formatdate
 from itertools import chain, repeat
@@ -23,6 +23,7 @@ from support.api_server import (
     stored_answers,
 )
 from support.tiny_causal import causal_folder, write_causal
+from support.toys import refuses
 from support.waiting import wait_until
 
 from longsumbench.cache.request_cache import REQUESTS
@@ -48,6 +49,13 @@ def expected(numbers: Iterable[int]) -> list[str]:
     return [f"text {number}" for number in numbers]
 
 
+def answer_of(**server: Any) -> Answer:
+    """Return what a server of such settings answers to one request."""
+    with api_server(**server) as state:
+        (answer,) = ask(open_api(state.base_url), [0])
+    return answer
+
+
 def error_of(base_url: str, **settings: Any) -> SuiteError:
     """Return the error with which a request ends; it is one line without the key."""
     with pytest.raises(SuiteError) as caught:
@@ -65,25 +73,16 @@ def failing(status: int, body: str) -> SuiteError:
 
 
 def test_answers_come_in_order_with_their_usage() -> None:
-    """Answers are in the order of the requests and have the server's counts; at most `parallel_requests` are open."""
-    with api_server() as server:
-        answers = ask(open_api(server.base_url, parallel_requests=4), range(50))
-    assert texts(answers) == expected(range(50))
+    """Answers are in the order of the requests and have the server's counts; `parallel_requests` are open at once."""
+    with api_server(held=lambda number: True) as server, ThreadPoolExecutor() as pool:
+        asked = pool.submit(ask, open_api(server.base_url, parallel_requests=5), range(30))
+        wait_until(lambda: server.most_at_once == 5)
+        server.released.set()
+        answers = asked.result()
+    assert texts(answers) == expected(range(30))
     assert answers[0] == Answer(
         "text 0", complete=True, refused=False, prompt_tokens=3, output_tokens=2
     )
-    assert 1 <= server.most_at_once <= 4
-
-
-def test_requests_are_open_at_once() -> None:
-    """Until the first answer arrives, as many requests are open as `parallel_requests` says."""
-    with api_server(held=lambda number: True) as server:
-        engine = open_api(server.base_url, parallel_requests=5)
-        asker = threading.Thread(target=ask, args=(engine, range(20)))
-        asker.start()
-        wait_until(lambda: server.most_at_once == 5)
-        server.released.set()
-        asker.join()
     assert server.most_at_once == 5
 
 
@@ -136,7 +135,7 @@ def test_the_key_and_the_version_of_azure(monkeypatch: pytest.MonkeyPatch) -> No
             f"/v1/chat/completions?api-version={day}" for day in ("2024-10-21", "2025-01-01")
         ]
         assert [headers.get("api-key") for headers in server.headers] == [KEY, KEY]
-        assert server.keys == [None, None]
+        assert not any("authorization" in headers for headers in server.headers)
 
 
 def test_further_fields_are_sent_and_decide_the_answer() -> None:
@@ -147,58 +146,42 @@ def test_further_fields_are_sent_and_decide_the_answer() -> None:
             ask(open_api(server.base_url, extra_body=fields), [0])
         ask(open_api(server.base_url), [0])
     assert [body.items() >= fields.items() for body in server.bodies] == [True, False]
-    with pytest.raises(UsageError, match="sets 'chat_template_kwargs', which other settings"):
+    with refuses("sets 'chat_template_kwargs', which other settings"):
         open_api(server.base_url, extra_body={"chat_template_kwargs": {}}, thinking=False)
 
 
+PARTS = [{"type": "thinking", "text": "Let me"}, {"text": "Two."}, {"text": None}]
+REFUSAL, CUT = Answer("", True, True, 3, 2), Answer("The comm", False, False, 3, 2)
+
+
 @pytest.mark.parametrize(
-    ("choice", "answer"),
+    ("message", "reason", "answer"),
     [
+        ({"content": "The comm"}, "length", CUT),
+        ({"content": None}, "content_filter", REFUSAL),
+        ({"content": None, "refusal": "I cannot"}, None, REFUSAL),
         (
-            {"message": {"content": "cut o"}, "finish_reason": "length"},
-            Answer("cut o", False, False, 3, 2),
+            {"content": "Two.", "reasoning_content": "Let me see"},
+            "stop",
+            Answer("Two.", True, False, 3, 2, thinking="Let me see"),
         ),
-        (
-            {"message": {"content": None}, "finish_reason": "content_filter"},
-            Answer("", True, True, 3, 2),
-        ),
-        ({"message": {"content": None, "refusal": "I cannot"}}, Answer("", True, True, 3, 2)),
-        (
-            {
-                "message": {"content": "a summary", "reasoning_content": "Let me see"},
-                "finish_reason": "stop",
-            },
-            Answer("a summary", True, False, 3, 2, thinking="Let me see"),
-        ),
-        (
-            {
-                "message": {
-                    "content": [
-                        {"type": "thinking", "text": "Let me"},
-                        {"text": "Two."},
-                        {"text": None},
-                    ]
-                }
-            },
-            Answer("Two.", True, False, 3, 2),
-        ),
-        *(
-            ({"message": message, "finish_reason": reason}, Answer(text, not text, not text, 3, 2))
-            for reason in ("SPII", 7)
-            for message, text in (({"content": "The comm"}, "The comm"), ({"content": []}, ""))
-        ),
-        ({"message": None, "finish_reason": "content_filter"}, Answer("", True, True, 3, 2)),
+        ({"content": PARTS}, None, Answer("Two.", True, False, 3, 2)),
+        ({"content": "The comm"}, "SPII", CUT),
+        ({"content": "The comm"}, 7, CUT),
+        ({"content": []}, "SPII", REFUSAL),
+        ({"content": []}, 7, REFUSAL),
+        (None, "content_filter", REFUSAL),
     ],
 )
 def test_length_stops_refusals_and_thinking_are_distinguished(
-    choice: dict[str, Any], answer: Answer
+    message: Any, reason: Any, answer: Answer
 ) -> None:
     """An answer says if it stopped at its limit or was refused; separated thinking and parts of a text are joined.
 
     After an unknown end, a text is not complete, and no text is a refusal.
     """
-    with api_server(reply=lambda body: {"choices": [choice]}) as server:
-        assert ask(open_api(server.base_url), [0]) == [answer]
+    choice = {"message": message} | ({"finish_reason": reason} if reason else {})
+    assert answer_of(reply=lambda body: {"choices": [choice]}) == answer
 
 
 def test_tokens_are_counted_where_the_server_does_not() -> None:
@@ -220,8 +203,7 @@ def test_tokens_are_counted_where_the_server_does_not() -> None:
 )
 def test_counts_of_any_form_cost_no_answer(usage: Any, counts: tuple[int, int]) -> None:
     """Whole numbers count in each notation; what is no count is unknown."""
-    with api_server(reply=lambda body: {"usage": usage}) as server:
-        (answer,) = ask(open_api(server.base_url), [0])
+    answer = answer_of(reply=lambda body: {"usage": usage})
     assert (answer.text, answer.prompt_tokens, answer.output_tokens) == ("text 0", *counts)
 
 
@@ -308,14 +290,12 @@ def test_choices_are_weighed_by_what_the_server_gives(
 def test_the_first_choice_is_that_of_the_lowest_index() -> None:
     """Of several choices in any order, the one with the lowest index is the answer."""
     choices = [{"index": index, "message": {"content": f"choice {index}"}} for index in (2, 0, 1)]
-    with api_server(reply=lambda body: {"choices": choices}) as server:
-        assert texts(ask(open_api(server.base_url), [0])) == ["choice 0"]
+    assert answer_of(reply=lambda body: {"choices": choices}).text == "choice 0"
 
 
 def test_a_filtered_prompt_is_a_refusal() -> None:
     """A server that refuses a prompt by its content filter, with HTTP 400, does not end the run."""
-    with api_server(fault=lambda number: (400, '{"error": {"code": "content_filter"}}')) as server:
-        answer = ask(open_api(server.base_url), [0])[0]
+    answer = answer_of(fault=lambda number: (400, '{"error": {"code": "content_filter"}}'))
     assert (answer.text, answer.refused) == ("", True)
 
 
@@ -332,14 +312,14 @@ def test_a_key_in_several_parts_is_removed(monkeypatch: pytest.MonkeyPatch) -> N
     """Parts of a text that make the key together do not bring it back."""
     monkeypatch.setenv(KEY_VARIABLE, KEY)
     parts = [{"text": f"Your key: {KEY[:7]}"}, {"text": f"{KEY[7:]}, as sent."}]
-    with api_server(reply=lambda body: {"choices": [{"message": {"content": parts}}]}) as server:
-        assert texts(ask(open_api(server.base_url), [0])) == ["Your key: <key>, as sent."]
+    answer = answer_of(reply=lambda body: {"choices": [{"message": {"content": parts}}]})
+    assert answer.text == "Your key: <key>, as sent."
 
 
 def test_an_impossible_key_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
     """A key that no HTTP header can have is refused without showing it."""
     monkeypatch.setenv(KEY_VARIABLE, "line\nbreak")
-    with pytest.raises(UsageError, match=KEY_VARIABLE) as caught:
+    with refuses(KEY_VARIABLE) as caught:
         open_api("http://127.0.0.1:9/v1")
     assert "break" not in str(caught.value)
 
@@ -389,8 +369,7 @@ def test_a_prompt_that_is_too_long_is_known_by_its_words(words: str) -> None:
 def test_a_limit_of_a_busy_server_passes(words: str) -> None:
     """It names lengths, too, and is asked again."""
     busy = (429, words)
-    with api_server(fault=lambda number: None if number else busy) as server:
-        assert texts(ask(open_api(server.base_url), [0])) == ["text 0"]
+    assert answer_of(fault=lambda number: None if number else busy).text == "text 0"
 
 
 def test_the_server_sets_the_wait() -> None:
@@ -410,8 +389,7 @@ def test_the_charset_of_an_answer(charset: str) -> None:
         charset if charset == "utf-16" else "utf-8"
     )
     sent = [HEAD % f"; charset={charset}".encode(), b"\r\n", body]
-    with api_server(fault=lambda number: sent) as server:
-        assert texts(ask(open_api(server.base_url), [0])) == ["a résumé"]
+    assert answer_of(fault=lambda number: sent).text == "a résumé"
 
 
 MODELS = {"data": [{"id": "tiny", "root": "me/tiny", "created": 1}, {"id": "other", "root": "b"}]}
@@ -440,8 +418,11 @@ def test_a_server_that_is_not_there_is_named_at_once() -> None:
     assert f"model.base_url={address} cannot be reached" in str(error)
 
 
-@pytest.mark.parametrize("fault", PASSING_FAULTS)
-def test_a_server_that_always_fails_is_asked_as_often_as_retries_say(fault: str) -> None:
+WITHOUT_TEXT = [(200, '{"choices": []}'), (200, '{"choices": [{"message": {"content": 5}}]}')]
+
+
+@pytest.mark.parametrize("fault", [*PASSING_FAULTS, *WITHOUT_TEXT])
+def test_a_server_that_always_fails_is_asked_as_often_as_retries_say(fault: object) -> None:
     """After `retries`, one line says what the server did last."""
     with api_server(fault=lambda number: fault) as server:
         error = error_of(server.base_url, retries=2)
@@ -463,7 +444,7 @@ def test_a_server_that_always_fails_is_asked_as_often_as_retries_say(fault: str)
 )
 def test_an_address_that_cannot_be_used_is_refused(address: str | None) -> None:
     """One that is missing, has no scheme, a password, a key or no valid host; the message shows no password."""
-    with pytest.raises(UsageError, match=r"model\.base_url") as caught:
+    with refuses(r"model\.base_url") as caught:
         open_api(address)  # type: ignore[arg-type]
     assert "secret" not in str(caught.value)
 
@@ -472,23 +453,20 @@ def test_a_tokenizer_without_a_chat_template(tmp_path: Path) -> None:
     """The error names the tokenizer, not the model, and what else can be chosen."""
     folder = write_causal(tmp_path / "base", template=None)
     engine = open_api("http://127.0.0.1:9/v1", tokenizer=str(folder))
-    with pytest.raises(
-        UsageError,
-        match=f"^the tokenizer of model.tokenizer={folder} has no chat .*: choose another",
-    ):
+    with refuses(f"^the tokenizer of model.tokenizer={folder} has no chat .*: choose another"):
         engine.count(question(0).messages)
 
 
 def test_settings_that_servers_lack_are_refused() -> None:
     """A decoding setting that the API does not have is refused instead of ignored."""
-    with pytest.raises(UsageError, match=r"decode\.num_beams=4"):
+    with refuses(r"decode\.num_beams=4"):
         ask(open_api("http://127.0.0.1:9/v1"), [0], num_beams=4)
 
 
 def test_a_missing_package_is_named_with_its_extra(monkeypatch: pytest.MonkeyPatch) -> None:
     """Without the package, one line names the extra."""
     monkeypatch.setitem(sys.modules, "httpx2", None)
-    with pytest.raises(EnvironmentProblem, match=r"pip install -e '\.\[api\]' in the clone"):
+    with refuses(r"pip install -e '\.\[api\]' in the clone", EnvironmentProblem):
         open_api("http://127.0.0.1:9/v1")
 
 
@@ -543,9 +521,8 @@ def test_an_environment_that_cannot_be_used_is_named(
     """Before any request, one line names the variable, and shows no password."""
     monkeypatch.setitem(sys.modules, "socksio", None)
     monkeypatch.setenv(variable, value)
-    with pytest.raises(
-        EnvironmentProblem, match=rf"\b{variable}\b.* in the environment cannot be used"
+    with refuses(
+        rf"\b{variable}\b.* in the environment cannot be used", EnvironmentProblem
     ) as caught:
         open_api("http://127.0.0.1:9/v1")
-    assert "\n" not in str(caught.value)
     assert "sec" not in str(caught.value)

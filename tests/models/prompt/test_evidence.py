@@ -8,7 +8,7 @@ import pytest
 from support.language_models import EchoEngine, prompted, text_example
 from support.pages import Reading, inspection
 from support.tiny_causal import write_causal
-from support.toys import WORDS, example, fit_tiny
+from support.toys import WORDS, example, fit_tiny, settings_of
 
 from longsumbench.core import Decoding, Summary
 from longsumbench.models.prompt import config
@@ -17,10 +17,10 @@ from longsumbench.runs.evidence import check_evidence_arrays, read_evidence, wri
 from longsumbench.views.evidence.array_views import Selections, Weights, views
 
 KEEP = Decoding(evidence="all", keep_inputs="all", device="cpu")
-SNIPPETS = {"selector": "lexrank", "snippet_length": 24, "input_length": 330}
-READINGS: dict[str, dict[str, Any]] = {
-    "select": SNIPPETS,
-    "segments": {**SNIPPETS, "segment_length": 8},
+SNIPPETS = "selector=lexrank snippet_length=24 input_length=330"
+READINGS = {
+    "select": settings_of(SNIPPETS),
+    "segments": settings_of(f"{SNIPPETS} segment_length=8"),
     "pages": {"page_length": 60},
     "stages": {"input_length": 260},
     "refine": {"input_length": 340},

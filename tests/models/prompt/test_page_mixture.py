@@ -8,11 +8,12 @@ import numpy as np
 import pytest
 import torch
 from numpy.typing import NDArray
-from support.tiny_causal import causal_folder
+from support.tiny_causal import causal_folder, open_causal
+from support.toys import settings_of
+from torch.testing import assert_close
 
-from longsumbench.core import Decoding, Request, build_settings
+from longsumbench.core import Decoding, Request
 from longsumbench.models.prompt.chat import chat_ids
-from longsumbench.models.prompt.config import PromptConfig
 from longsumbench.models.prompt.page_mixture import LearnedConfidence, compute_confidence, mix_pages
 from longsumbench.models.prompt.transformers_engine import TransformersEngine
 
@@ -24,8 +25,7 @@ Values = NDArray[np.float64]
 @cache
 def opened(confidence: str = "entropy") -> TransformersEngine:
     """Return a random model, of whose tokens many end an answer; learned confidences are random, too."""
-    values = {"checkpoint": causal_folder(), "confidence": confidence, "lora_rank": 1}
-    engine = TransformersEngine(build_settings(PromptConfig, values, "model."))
+    engine = open_causal(causal_folder(), confidence=confidence, lora_rank=1)
     engine.ends = [2, *range(3, 320, 9)]
     if isinstance(engine.compute_confidence, LearnedConfidence):
         generator = torch.Generator().manual_seed(3)
@@ -37,11 +37,11 @@ def test_a_mixture_by_hand() -> None:
     """Entropies 0 and ln 3 give weights .75 and .25; a token that no page allows stays impossible, without NaN."""
     pages = torch.tensor([[1.0, 0, 0, 0], [1 / 3, 1 / 3, 1 / 3, 0]]).log()
     sure = compute_confidence(pages, "entropy")
-    torch.testing.assert_close(sure.softmax(0), torch.tensor([0.75, 0.25]))
+    assert_close(sure.softmax(0), torch.tensor([0.75, 0.25]))
     mixture = mix_pages(pages, sure).exp()
-    torch.testing.assert_close(mixture, torch.tensor([10, 1, 1, 0]) / 12)
+    assert_close(mixture, torch.tensor([10, 1, 1, 0]) / 12)
     mixture = mix_pages(pages, compute_confidence(pages, "uniform")).exp()
-    torch.testing.assert_close(mixture, torch.tensor([4, 1, 1, 0]) / 6)
+    assert_close(mixture, torch.tensor([4, 1, 1, 0]) / 6)
 
 
 class BruteForce:
@@ -144,14 +144,13 @@ def asked(pages: Sequence[str], seed: int) -> Request:
     return Request(first, seed, LIMIT, tuple(more))
 
 
-BEAMS = {"num_beams": 3, "length_penalty": 0.0}
-SEARCHES: dict[str, dict[str, object]] = {
-    "greedy": {},
-    "beams": {**BEAMS, "min_length": 3},
-    "no repetition": {"no_repeat_ngram": 1, "min_length": LIMIT},
-    "penalty": {"repetition_penalty": 1.8, "min_length": LIMIT},
-    "no copied pairs": {**BEAMS, "encoder_no_repeat_ngram": 2, "min_length": LIMIT},
-    "end by force": {"forced_eos": True, "min_length": 20},
+SEARCHES = {
+    "greedy": "",
+    "beams": "num_beams=3 length_penalty=0.0 min_length=3",
+    "no repetition": f"no_repeat_ngram=1 min_length={LIMIT}",
+    "penalty": f"repetition_penalty=1.8 min_length={LIMIT}",
+    "no copied pairs": f"num_beams=3 length_penalty=0.0 encoder_no_repeat_ngram=2 min_length={LIMIT}",
+    "end by force": "forced_eos=true min_length=20",
 }
 
 
@@ -169,7 +168,7 @@ def test_answers_are_those_of_the_mixture(search: str, confidence: str) -> None:
 
     Log-probabilities in float32 differ by at most 1e-5 from those in double precision.
     """
-    decoding = Decoding(device="cpu", batch_size=8, **SEARCHES[search])  # type: ignore[arg-type]
+    decoding = Decoding(device="cpu", batch_size=8, **settings_of(SEARCHES[search]))
     engine = opened(confidence)
     of_one, of_two = (BruteForce(engine, PAGES[:number], decoding) for number in (1, 2))
     # In a batch with one of one page and one of three.

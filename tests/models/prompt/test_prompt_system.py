@@ -4,22 +4,20 @@ from collections.abc import Iterator, Sequence
 from copy import deepcopy
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import pytest
-from support.language_models import EchoEngine, chat_tokenizer, prompted, text_example
-from support.toys import ToySplit, tiny_recipe
+from support.language_models import EchoEngine, chat_tokenizer, prompted, summarize, text_example
+from support.toys import ToySplit, fit_context, refuses
 
-from longsumbench.cache.artifacts import ArtifactCache
 from longsumbench.core import (
     Answer,
     Decoding,
     Example,
-    FitContext,
     Message,
     Request,
     RunConfig,
     RunKey,
-    Summary,
     TrainConfig,
     deciding_parts,
 )
@@ -29,18 +27,9 @@ from longsumbench.models.prompt.config import PromptConfig
 from longsumbench.models.prompt.prompts import read_prompt
 from longsumbench.models.prompt.system import PromptSystem
 
-API = {"engine": "api", "tokenizer": "gpt2"}
-KEEP = Decoding(keep_inputs="all", device="cpu")
 
-
-def summarize(system: PromptSystem, *examples: Example, decoding: Decoding = KEEP) -> list[Summary]:
-    """Return the summaries of a batch."""
-    return list(system.summarize(examples, decoding))
-
-
-def fitted(system: PromptSystem, folder: Path, **changes: object) -> PromptSystem:
-    train = ToySplit.of("train", 24)
-    system.fit(FitContext(train, None, tiny_recipe(**changes), ArtifactCache(folder)))
+def fitted(system: PromptSystem, folder: Path, **changes: Any) -> PromptSystem:
+    system.fit(fit_context(folder, ToySplit.of("train", 24), **changes))
     return system
 
 
@@ -103,7 +92,7 @@ def test_the_seed_of_a_request_is_that_of_its_example() -> None:
         summarize(
             prompted(engine),
             *(text_example([["a."]], name=name) for name in names),
-            decoding=Decoding(seed=seed),
+            seed=seed,
         )
         return [one.seed for one in engine.asked]
 
@@ -121,10 +110,8 @@ def test_the_length_is_that_of_the_targets(tmp_path: Path) -> None:
     )
     assert "about 6 words" in summary.text
     assert "about 50 words" in given.text
-    with pytest.raises(DataError, match="length=train needs a train split"):
-        prompted(EchoEngine(), length="train").fit(
-            FitContext(None, None, tiny_recipe(), ArtifactCache(tmp_path))
-        )
+    with refuses("length=train needs a train split", DataError):
+        prompted(EchoEngine(), length="train").fit(fit_context(tmp_path))
 
 
 @pytest.mark.parametrize("name", ["document", "documents", "query"])
@@ -136,7 +123,7 @@ def test_the_prompt_fits_the_example(name: str, tmp_path: Path) -> None:
     system = prompted(EchoEngine(), shots=1, input_length=9_000)
     train = ToySplit("train", [other], multi_document=True, queried=True)
     system.check_examples([example])
-    system.fit(FitContext(train, None, tiny_recipe(), ArtifactCache(tmp_path)))
+    system.fit(fit_context(tmp_path, train))
     (summary,) = summarize(system, example)
     text = system.builder.passage(example).text
     assert kept_text(summary.text, name, example.query) == text
@@ -182,9 +169,7 @@ def test_shots_are_turns_before_the_question(tmp_path: Path) -> None:
 
 def test_shots_take_at_most_half_of_the_prompt(tmp_path: Path) -> None:
     """Too few short examples are an error that says how many there are."""
-    with pytest.raises(
-        UsageError, match=r"model.shots=3: only 0 of 24 training examples have at most 50 tokens"
-    ):
+    with refuses(r"model.shots=3: only 0 of 24 training examples have at most 50 tokens"):
         fitted(prompted(EchoEngine(), shots=3, input_length=300), tmp_path)
 
 
@@ -218,7 +203,7 @@ def refused(system: PromptSystem, *examples: Example) -> str:
     with pytest.raises(UsageError) as caught:
         system.check_examples(examples)
     with pytest.raises(UsageError):
-        summarize(system, *examples)
+        list(system.summarize(examples, Decoding()))
     assert system.builder.engine.asked == []  # type: ignore[attr-defined]
     return str(caught.value)
 
@@ -276,29 +261,8 @@ def test_a_query_that_is_missing_is_named() -> None:
     """A prompt that was chosen and asks for a query needs one in every example."""
     system = prompted(EchoEngine(), prompt="query")
     system.check_examples([text_example([["a."]], query="b?")])
-    with pytest.raises(
-        UsageError, match=r"model\.prompt=query asks for a query, and example 'one' has none"
-    ):
+    with refuses(r"model\.prompt=query asks for a query, and example 'one' has none"):
         system.check_examples([text_example([["a."]])])
-
-
-@pytest.mark.parametrize(
-    ("settings", "problem"),
-    [
-        ({"engine": "api"}, "model.reading=beginning counts tokens: add model.tokenizer="),
-        ({"base_url": "http://x"}, "model.base_url is a setting of model.engine=api"),
-        ({**API, "output_price": 1.0}, "model.input_price and model.output_price go together"),
-        ({"length": "reference"}, "model.length=reference"),
-        ({"truncate": "end"}, "model.reading (end is now beginning"),
-        ({**API, "reading": "pages"}, "model.reading=pages mixes distributions"),
-        ({"reading": "segments", "segment_length": 0}, "model.segment_length"),
-    ],
-)
-def test_settings_that_do_not_go_together(settings: dict[str, object], problem: str) -> None:
-    """Each is an error of one line that names the setting."""
-    with pytest.raises(UsageError) as caught:
-        prompted(EchoEngine(), **settings)
-    assert problem in str(caught.value)
 
 
 SPECIAL = "lohit</s>\n<s>system\nmihit"

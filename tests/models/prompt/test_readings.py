@@ -1,7 +1,6 @@
 """Ways of reading a long text: each is held by random models, by an echo of what it sends, and at its borders."""
 
-from collections.abc import Callable, Iterator, Sequence
-from dataclasses import replace
+from collections.abc import Iterator, Sequence
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -12,14 +11,18 @@ import torch
 from hypothesis import given, settings, strategies as st
 from support.language_models import (
     DOCUMENTS,
+    QUERY,
+    REPLIES,
     SENTENCES,
+    STRATEGIES,
     EchoEngine,
     chat_tokenizer,
     prompted,
+    summarize,
     text_example,
 )
-from support.tiny_causal import causal_folder
-from support.toys import WORDS
+from support.tiny_causal import causal_folder, open_causal
+from support.toys import WORDS, refuses, settings_of
 
 from longsumbench.core import (
     Answer,
@@ -31,11 +34,9 @@ from longsumbench.core import (
     RunKey,
     Section,
     Summary,
-    build_settings,
 )
 from longsumbench.errors import UsageError
 from longsumbench.models.prompt.chat import chat_ids
-from longsumbench.models.prompt.config import PromptConfig
 from longsumbench.models.prompt.prompts import read_prompt
 from longsumbench.models.prompt.readings import readings
 from longsumbench.models.prompt.source_text import LongText
@@ -46,28 +47,13 @@ from longsumbench.runs.evidence import read_evidence, write_evidence
 READINGS = sorted(set(readings.targets()) - {"gists"})  # which needs a question: test_strategies.py
 CUTTING = ("beginning", "ending", "ends", "select", "segments")
 ALL_OF_IT = ("pages", "stages", "refine")
-KEEP = Decoding(keep_inputs="all", device="cpu", evidence="all")
-# What models answer: a sign, nothing, what they were sent, more than fits anywhere, new sentences each time.
-REPLIES: dict[str, Callable[[str], str]] = {
-    "short": lambda text: "Mihit.",
-    "nothing": lambda text: "",
-    "echo": str,
-    "long": lambda text: "kadan lohit. " * 400,
-    "new": lambda text: f"Mihit {len(text)}.",
-}
+WAYS = {reading: {"reading": reading} for reading in (*CUTTING, *ALL_OF_IT)} | STRATEGIES
 
 
 @cache
 def random_model() -> TransformersEngine:
     """Return a random model with 512 positions."""
-    values = {"checkpoint": causal_folder()}
-    return TransformersEngine(build_settings(PromptConfig, values, "model."))
-
-
-def summarize(system: PromptSystem, *examples: Example, **decoding: Any) -> list[Summary]:
-    """Return the summaries of a batch, after the checks of a run."""
-    system.check_examples(examples)
-    return list(system.summarize(examples, replace(KEEP, **decoding)))
+    return open_causal(causal_folder())
 
 
 def made_up(number: int, sentences: int, words: int = 5) -> Example:
@@ -289,16 +275,16 @@ def unsent(whole: str, texts: Sequence[str]) -> str:
 
 
 @pytest.mark.parametrize("kind", ["trained", "words"])
-@pytest.mark.parametrize("reading", [*CUTTING, *ALL_OF_IT])
-@settings(max_examples=25)
+@pytest.mark.parametrize("name", WAYS)
+@settings(max_examples=12)
 @given(
     documents=DOCUMENTS,
     query=st.none() | SENTENCES,
-    room=st.integers(1, 120),
+    room=st.integers(1, 160),
     reply=st.sampled_from(sorted(REPLIES)),
 )
 def test_every_reading_ends_within_its_budget(
-    reading: str,
+    name: str,
     kind: str,
     documents: list[list[list[str]]],
     query: str | None,
@@ -309,24 +295,31 @@ def test_every_reading_ends_within_its_budget(
 
     All tokens that were sent and all requests are counted, and every token of the source is read or cut.
     """
+    query = query or (QUERY if name == "gists" else None)
     example = text_example(*documents, query=query)
-    engine = EchoEngine(reply=REPLIES[reply], tokenizer=chat_tokenizer(kind))
-    system = prompted(engine, reading=reading, snippet_length=6)
-    entry = system.config.reading_class.entry_for(engine)
+    engine = EchoEngine(REPLIES[reply], chat_tokenizer(kind))
+    system = prompted(engine, snippet_length=6, **WAYS[name])
+    reading = system.config.reading_class
+    entries = {"user", reading.entry_for(engine), *reading.steps_for(system.config)}
     prompt = system.builder.choose_prompt(example)
-    counts = []
-    for name in ("user", entry):
-        counts.append(engine.count(prompt.messages("", query, 50, name)))
-    budget = max(counts) + room
+    budget = room + max(
+        engine.count(prompt.messages("", query, 50, entry, " ")) for entry in entries
+    )
     system.config.input_length = budget
-    if room < {"refine": 32, "select": 6, "segments": 6}.get(reading, 1):
-        with pytest.raises(UsageError):
+    least = {"select": 6, "segments": 6}.get(name, reading.least_room_for(system.config))
+    if room < least - 2:
+        with refuses(r"too long|does not fit into a prompt of"):
             system.check_examples([example])
         return
-    if room < 12:
-        # Too little for a sign of four tokens, or for a snippet whose tokens merge with others.
+    if room < max(least, 12):
+        # Too little for a sign of four tokens, or for what merges with a blank or with other tokens.
         return
-    (summary,) = summarize(system, example)
+    try:
+        (summary,) = summarize(system, example)
+    except UsageError:
+        # There is no room for the gists, or for the words of a page.
+        assert name == "gists"
+        return
     sent = [engine.count(messages) for messages in all_prompts(engine)]
     assert max(sent) <= budget
     assert summary.counts["requests"] == len(engine.asked)
@@ -337,15 +330,22 @@ def test_every_reading_ends_within_its_budget(
     assert ledger is not None
     assert ledger.tokens == len(engine.tokenizer(whole, add_special_tokens=False)["input_ids"])
     texts = [message["content"] for (message,) in all_prompts(engine)]
-    assert all(query is None or query in text for text in texts)
+    # Gists are written without it.
+    assert name == "gists" or all(query is None or query in text for text in texts)
     assert len({request.seed for request in engine.asked}) == len(engine.asked)
-    if reading in ALL_OF_IT or any(whole in text for text in texts):
+    if name not in CUTTING or any(whole in text for text in texts):
         assert ledger.cuts == ()
     else:
         # Segments may read all of it, one part each.
-        assert 0 < ledger.tokens_seen < ledger.tokens + (reading == "segments")
-    if reading in ALL_OF_IT and reply == "short":
+        assert 0 < ledger.tokens_seen < ledger.tokens + (name == "segments")
+    if name in ("stages", "refine", *STRATEGIES) and name != "passages":
+        # A text that fits, and no other, is asked about as by `whole`; those of passages have a length of their own.
+        plain = system.builder.messages(example, whole)
+        assert (texts == [plain[-1]["content"]]) == (engine.count(plain) <= budget)
+    if name in ALL_OF_IT and reply == "short":
         assert unsent(whole, texts) == ""
+    if name in STRATEGIES and reply == "short":
+        assert all(any(word in text for text in texts) for word in whole.split())
 
 
 @pytest.mark.parametrize("reading", READINGS)
@@ -403,15 +403,10 @@ def test_what_a_reading_needs_is_checked_first(tmp_path: Path) -> None:
     assert "model.merge_with=passages needs a place {written} in the text 'merge'" in problem
 
 
-OTHER_VALUES = {
-    "selector": "centrality",
-    "snippet_length": 9,
-    "segment_length": 9,
-    "redundancy": 0.1,
-    "pages": "document",
-    "page_length": 9,
-    "confidence": "uniform",
-}
+OTHER_VALUES = settings_of(
+    "selector=centrality snippet_length=9 segment_length=9 redundancy=0.1 pages=document "
+    "page_length=9 confidence=uniform"
+)
 
 
 @pytest.mark.parametrize("reading", READINGS)

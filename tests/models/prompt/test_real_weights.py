@@ -1,16 +1,14 @@
 """SmolLM2 as a GGUF file: in this process, and behind llama.cpp's own server (`--weights FOLDER --api-server`)."""
 
 from collections.abc import Callable, Iterator
-from functools import cache
 from pathlib import Path
 
 import pytest
 from support.api_server import open_api
 from support.llama_cpp import llama_cpp_server
+from support.tiny_causal import open_causal
 
-from longsumbench.core import Decoding, Request, build_settings
-from longsumbench.models.prompt.config import PromptConfig
-from longsumbench.models.prompt.transformers_engine import TransformersEngine
+from longsumbench.core import Decoding, Request
 
 pytestmark = pytest.mark.weights
 
@@ -23,12 +21,6 @@ TEXTS = [
     "A sentence that is long. " * 300,
 ]
 REQUESTS_OF_TEXTS = [Request(({"role": "user", "content": text},), 0, 8) for text in TEXTS]
-
-
-@cache
-def opened(path: Path) -> TransformersEngine:
-    """Return the model of a file: loading takes seconds."""
-    return TransformersEngine(build_settings(PromptConfig, {"checkpoint": str(path)}, "model."))
 
 
 @pytest.fixture
@@ -45,7 +37,7 @@ def server(path: Path, tmp_path: Path, empty_cache: Path) -> Iterator[str]:
 
 def test_the_model_answers(path: Path) -> None:
     """Its facts are those of the model's card, its answers end by its own token, and it knows France."""
-    engine = opened(path)
+    engine = open_causal(path)
     expected = {"checkpoint": FILE, "weights": "GGUF Q4_1", "parameters": 134_515_008}
     assert engine.metadata() | expected == engine.metadata()
     assert engine.context == 8192
@@ -63,7 +55,6 @@ def test_prompts_have_the_tokens_that_the_server_counts(server: str, path: Path)
     answers = list(api.answer(REQUESTS_OF_TEXTS, Decoding()))
     counted_by_server = [answer.prompt_tokens for answer in answers]
     assert counted_by_server == [api.count(request.messages) for request in REQUESTS_OF_TEXTS]
-    assert counted_by_server == [
-        opened(path).count(request.messages) for request in REQUESTS_OF_TEXTS
-    ]
+    local = open_causal(path)
+    assert counted_by_server == [local.count(request.messages) for request in REQUESTS_OF_TEXTS]
     assert all(answer.text for answer in answers)

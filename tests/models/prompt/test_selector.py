@@ -7,15 +7,15 @@ from typing import Any
 
 import numpy as np
 import pytest
+from numpy.testing import assert_allclose
 from support.language_models import EchoEngine, prompted, text_example
 from support.run_records import record
 from support.stored_runs import store
 from support.tiny_causal import causal_folder
-from support.toys import WORDS, example, fit_tiny, tiny_recipe
+from support.toys import WORDS, example, fit_tiny, refuses, tiny_recipe
 
 from longsumbench.cache.artifacts import ArtifactCache
 from longsumbench.core import Decoding, FitContext
-from longsumbench.errors import UsageError
 from longsumbench.models.prompt.source_text import LongText
 from longsumbench.models.prompt.system import PromptSystem
 from longsumbench.runs.plan import plan
@@ -53,7 +53,7 @@ def test_the_runs_scores_select_its_snippets(scorer: Any) -> None:
     snippets = tuple(" ".join(sentences[first:end]) for first, end in expected.spans)
     assert evidence.texts["unit"] == snippets
     scores, is_read = evidence.arrays["scores"][0], evidence.arrays["selected_tokens"][0] > 0
-    np.testing.assert_allclose(scores, expected.scores, rtol=1e-5)
+    assert_allclose(scores, expected.scores, rtol=1e-5)
     assert 0 < is_read.sum() < len(snippets)
     assert scores[is_read].max() == scores.max()
 
@@ -97,7 +97,7 @@ def test_what_is_written_changes_the_next_scores(scorer: Any) -> None:
     later = system.builder.selector.scores(source, snippets, snippets[0])
     if scorer.looks_back:
         expected = scorer.score_next(source, snippets[0], DECODING).scores
-        np.testing.assert_allclose(later, expected, rtol=1e-5)
+        assert_allclose(later, expected, rtol=1e-5)
     else:
         assert (later <= first + 1e-9).all()
         assert later[0] < first[0]
@@ -111,7 +111,7 @@ def test_a_checkpoint_has_the_runs_system(scorer: Any, tmp_path: Path) -> None:
     loaded.load(tmp_path)
     source, snippets = example(4, sentences=6), ["unused"]
     before = selector.scores(source, snippets, "")
-    np.testing.assert_allclose(loaded.scores(source, snippets, ""), before, rtol=1e-5)
+    assert_allclose(loaded.scores(source, snippets, ""), before, rtol=1e-5)
 
 
 def prompt_words(results: Path, selector: object, *more: str) -> list[str]:
@@ -155,5 +155,5 @@ def test_a_run_that_cannot_select_is_refused(name: str, tmp_path: Path) -> None:
     imported = ImportedOutputs("out.jsonl", "0", "a paper")
     store(tmp_path, record("trunc", 20), replace(record("seal", 30), imported=imported))
     selector = name if name == "nothing" else f"{name}0"
-    with pytest.raises(UsageError, match=BAD_RUNS[name]):
+    with refuses(BAD_RUNS[name]):
         plan(prompt_words(tmp_path, selector))

@@ -7,14 +7,13 @@ from itertools import pairwise
 
 import pytest
 from hypothesis import given, settings, strategies as st
-from support.language_models import DOCUMENTS, PARAGRAPHS, SENTENCES, chat_tokenizer, text_example
+from support.language_models import DOCUMENTS, PARAGRAPHS, chat_tokenizer, text_example
 
 from longsumbench.core import Document, Example, Message, Section, Span
 from longsumbench.modeling.units import EncodedSentence, pack_sentences
 from longsumbench.models.prompt.source_text import GAP_MARK, LongText, Passage, PromptRoom
 
 TOKENIZERS = ("trained", "words")
-WITH_EMPTY = st.lists(st.lists(SENTENCES | st.sampled_from(["", " "]), max_size=4), max_size=4)
 BEFORE, AFTER = "Read this:\n", "\nSummarize it."
 FEW = settings(max_examples=40)
 
@@ -72,17 +71,6 @@ def test_structure_becomes_plain_text() -> None:
     first_sentence = "Text 1:\n\nIntroduction\n\nOne two."
     others = ["Three.", "", "", "Four.", "Five.", "Text 3:\n\nEnd\n\nSix."]
     assert sentences == [first_sentence, *others]
-
-
-@given(paragraphs=WITH_EMPTY)
-def test_sentences_are_those_of_the_example(paragraphs: list[list[str]]) -> None:
-    """There is a span for each sentence of the example, in order, with its text; that of an empty one is empty."""
-    example = text_example(paragraphs)
-    passage = Passage.of_example(example, "")
-    spans = passage.sentences
-    texts = [passage.text[start:end] for start, end in spans]
-    assert texts == [sentence.strip() for sentence in example.sentences()]
-    assert sorted(spans) == list(spans)
 
 
 def brute_force(text: LongText, room: PromptRoom, kept: str) -> str:

@@ -1,48 +1,29 @@
 """The strategies of other tools and papers: their requests worked out by hand, and what holds for any text and answer."""
 
 import re
-from collections.abc import Callable
 from itertools import count
 from pathlib import Path
 from typing import Any
 
 import pytest
 import yaml  # type: ignore[import-untyped] # not annotated
-from hypothesis import given, settings, strategies as st
 from support.commands import Command
 from support.language_models import (
-    DOCUMENTS,
-    SENTENCES,
+    QUERY,
+    STRATEGIES,
     EchoEngine,
     chat_tokenizer,
     prompted,
+    summarize,
     text_example,
 )
+from support.toys import refuses, settings_of
 
 from longsumbench.conf import CONF
-from longsumbench.core import Decoding, Example, Summary
-from longsumbench.errors import UsageError
 from longsumbench.models.prompt.prompts import read_prompt
 from longsumbench.models.prompt.readings import strategies
 from longsumbench.models.prompt.system import PromptSystem
 
-STRATEGIES: dict[str, dict[str, Any]] = {
-    "previous": {"reading": "stages", "merge_with": "previous", "shrink": 0.5},
-    "passages": {"reading": "stages", "merge_with": "passages", "page_length": 40},
-    "passages_only": {"reading": "stages", "merge_with": "passages_only", "shrink": 0.8},
-    "compress": {"reading": "refine", "compress": True},
-    "final": {"reading": "refine", "final": True},
-    "gists": {"reading": "gists"},
-}
-REPLIES: dict[str, Callable[[str], str]] = {
-    "short": lambda text: "Mihit.",
-    "nothing": lambda text: "",
-    "echo": str,
-    "long": lambda text: "kadan lohit. " * 400,
-    "endless": lambda text: "kadan lohit " * 400,
-    "new": lambda text: f"Mihit {len(text)}.",
-}
-QUERY = "Why does kadan come first?"
 TOPICS = ("frost", "cedar", "amber", "delta", "ember", "grove", "haven", "ivory")
 
 
@@ -59,11 +40,6 @@ def filled(name: str, document: str, words: int = 0, written: str = "", query: s
 
 def questions(engine: EchoEngine) -> list[str]:
     return [request.messages[-1]["content"] for request in engine.asked]
-
-
-def summarize(system: PromptSystem, *examples: Example) -> list[Summary]:
-    system.check_examples(examples)
-    return list(system.summarize(examples, Decoding(batch_size=3)))
 
 
 def paragraph(topic: str, sentences: int) -> list[str]:
@@ -262,89 +238,8 @@ def test_gists_and_the_pages_that_a_question_needs(place: str, length: int) -> N
     assert summary.counts.get("pages_left_out", 0) == (0 if length == 297 else 1)
     assert (gists[0] in sent[-1]) == (length != 297)
     assert summary.text == "Because."
-    with pytest.raises(
-        UsageError, match=r"model\.reading=gists asks for a query, and example 'one' has"
-    ):
+    with refuses(r"model\.reading=gists asks for a query, and example 'one' has"):
         summarize(system, text_example([sentences]))
-
-
-@pytest.mark.parametrize("kind", ["trained", "words"])
-@pytest.mark.parametrize("name", STRATEGIES)
-@settings(max_examples=8)
-@given(
-    documents=DOCUMENTS,
-    query=st.none() | SENTENCES,
-    room=st.integers(24, 160),
-    reply=st.sampled_from(sorted(REPLIES)),
-)
-def test_every_strategy_ends_within_its_budget(
-    name: str,
-    kind: str,
-    documents: list[list[list[str]]],
-    query: str | None,
-    room: int,
-    reply: str,
-) -> None:
-    """Whatever the text, the budget and the answers: a refusal, or prompts within the budget, which are all counted."""
-    query = query or (QUERY if name == "gists" else None)
-    example = text_example(*documents, query=query)
-    engine = EchoEngine(REPLIES[reply], chat_tokenizer(kind))
-    system = prompted(engine, **STRATEGIES[name])
-    reading = system.config.reading_class
-    entries = {"user", reading.entry_for(engine), *reading.steps_for(system.config)}
-    prompt = system.builder.choose_prompt(example)
-    counts = [engine.count(prompt.messages("", query, 50, entry, " ")) for entry in entries]
-    budget = max(counts) + room
-    system.config.input_length = budget
-    if room < reading.least_room_for(system.config):
-        with pytest.raises(UsageError, match=r"at least \d+ for that"):
-            system.check_examples([example])
-        return
-    try:
-        (summary,) = summarize(system, example)
-    except UsageError:
-        # There is no room for the gists, or for the words of a page.
-        assert name == "gists"
-        return
-    sent = [engine.count(request.messages) for request in engine.asked]
-    assert max(sent) <= budget
-    assert summary.counts["requests"] == len(sent)
-    assert summary.counts["prompt_tokens"] == sum(sent)
-    ledger = summary.truncation
-    assert ledger is not None
-    assert ledger.cuts == ()
-    whole = system.builder.passage(example).text
-    texts = questions(engine)
-    if len(texts) == 1:
-        assert whole in texts[0]
-    elif reply == "short":
-        # Every word is in a part; no part has a word of the next one.
-        words = re.findall(r"\S+", whole)
-        assert all(any(word in text for text in texts) for word in words)
-
-
-@pytest.mark.parametrize("name", STRATEGIES)
-def test_a_text_that_fits_is_asked_about_as_whole(name: str) -> None:
-    """At the exact limit it is one request, that of `whole`; with one token less, it is not."""
-    example = text_example([paragraph("frost", 30)], query=QUERY if name == "gists" else None)
-    values = {**STRATEGIES[name], "page_length": 1_000}
-    engine = EchoEngine(tokenizer=chat_tokenizer("words"))
-    whole = prompted(engine, reading="whole", input_length=9_000)
-    length = engine.count(whole.builder.messages(example, whole.builder.passage(example).text))
-    for shorter in (0, 1):
-        engine.asked.clear()
-        try:
-            summarize(prompted(engine, input_length=length - shorter, **values), example)
-        except UsageError:
-            assert shorter
-            assert name == "gists"
-            continue
-        sent = questions(engine)
-        assert (len(sent) == 1) == (not shorter)
-        if not shorter:
-            assert sent == [
-                whole.builder.messages(example, " ".join(paragraph("frost", 30)))[-1]["content"]
-            ]
 
 
 def test_a_published_wording_is_a_file_of_ten_lines(tmp_path: Path) -> None:
@@ -381,12 +276,8 @@ def test_the_documentation_names_every_strategy(run_command: Command) -> None:
             f"{strategy.settings} requests: {strategy.requests}; tokens: {strategy.tokens}"
             in printed
         )
-        words = strategy.settings.partition(",")[0].split()
+        words = strategy.settings.partition(",")[0]
         assert prompted(EchoEngine(), **{"length": 50} | settings_of(words)).config.reading
-
-
-def settings_of(words: list[str]) -> dict[str, Any]:
-    return {key: yaml.safe_load(value) for key, _, value in (word.partition("=") for word in words)}
 
 
 @pytest.mark.parametrize("name", STRATEGIES)

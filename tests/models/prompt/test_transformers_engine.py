@@ -11,11 +11,12 @@ import pytest
 import torch
 from support.json_files import change_json
 from support.tiny_bert import write_bert
-from support.tiny_causal import ARCHITECTURES, causal_folder, write_causal
+from support.tiny_causal import ARCHITECTURES, causal_folder, open_causal, write_causal
 from support.tiny_seq2seq import write_seq2seq
+from support.toys import refuses, settings_of
 from transformers import AddedToken, AutoModelForCausalLM, AutoTokenizer
 
-from longsumbench.core import Decoding, Message, Request, build_settings
+from longsumbench.core import Decoding, Message, Request
 from longsumbench.core.answer_text import split_answer
 from longsumbench.errors import DataError, UsageError
 from longsumbench.models.prompt.chat import chat_ids
@@ -27,12 +28,6 @@ TEXTS = ["kadan lohit", "mihit. " * 30, "nufel regor kahit. " * 9]
 REQUESTS = [
     Request(({"role": "user", "content": text},), seed, 12) for seed, text in enumerate(TEXTS)
 ]
-
-
-def engine(folder: Path | str, **settings: Any) -> TransformersEngine:
-    return TransformersEngine(
-        build_settings(PromptConfig, {"checkpoint": str(folder), **settings}, "model.")
-    )
 
 
 def by_hand(folder: Path | str, messages: Sequence[Message], **settings: Any) -> str:
@@ -60,15 +55,13 @@ def folder(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFact
     return write_causal(tmp_path_factory.mktemp("causal") / request.param, request.param, **card)
 
 
-SEARCHES: dict[str, tuple[Decoding, dict[str, Any]]] = {
-    "greedy": (GREEDY, {}),
-    "beams": (
-        replace(GREEDY, num_beams=3, length_penalty=2.0),
-        {"num_beams": 3, "length_penalty": 2.0},
-    ),
-    "no copies": (replace(GREEDY, encoder_no_repeat_ngram=1), {"encoder_no_repeat_ngram_size": 1}),
-    "at least": (replace(GREEDY, min_length=12), {"min_new_tokens": 12}),
+SEARCHES = {  # settings, and the library's arguments like them
+    "greedy": ("", ""),
+    "beams": ("num_beams=3 length_penalty=2.0",) * 2,
+    "no copies": ("encoder_no_repeat_ngram=1", "encoder_no_repeat_ngram_size=1"),
+    "at least": ("min_length=12", "min_new_tokens=12"),
 }
+PLAIN = settings_of("repetition_penalty=1.0 max_new_tokens=12 max_length=null")
 
 
 @pytest.mark.parametrize("search", SEARCHES)
@@ -77,16 +70,10 @@ def test_answers_are_those_of_generate(search: str, folder: Path) -> None:
 
     Prompts are counted as they are sent.
     """
-    decoding, settings = SEARCHES[search]
-    plain = {
-        "do_sample": False,
-        "repetition_penalty": 1.0,
-        "max_new_tokens": 12,
-        "max_length": None,
-        **settings,
-    }
-    opened = engine(folder)
-    answers = list(opened.answer(REQUESTS, decoding))
+    decoding, arguments = map(settings_of, SEARCHES[search])
+    plain = {**PLAIN, "do_sample": False, **arguments}
+    opened = open_causal(folder)
+    answers = list(opened.answer(REQUESTS, replace(GREEDY, **decoding)))
     assert [one.prompt_tokens for one in answers] == [
         opened.count(one.messages) for one in REQUESTS
     ]
@@ -98,15 +85,14 @@ def test_answers_are_those_of_generate(search: str, folder: Path) -> None:
 
 def test_samples_depend_on_their_seeds_alone(folder: Path) -> None:
     """A sampled answer is that of `generate` under the request's seed, alone as in a batch."""
-    opened, decoding = engine(folder), replace(GREEDY, temperature=0.8, top_p=0.9)
+    opened, decoding = open_causal(folder), replace(GREEDY, temperature=0.8, top_p=0.9)
     together = list(opened.answer(REQUESTS, decoding))
     torch.rand(3)  # a draw in between changes nothing
     assert [
         answer for one in REQUESTS[::-1] for answer in opened.answer([one], decoding)
     ] == together[::-1]
     torch.manual_seed(REQUESTS[1].seed)
-    settings: dict[str, Any] = {"do_sample": True, "temperature": 0.8, "top_p": 0.9, "top_k": 0}
-    settings |= {"repetition_penalty": 1.0, "max_new_tokens": 12, "max_length": None}
+    settings = PLAIN | settings_of("do_sample=true temperature=0.8 top_p=0.9 top_k=0")
     assert together[1].text == by_hand(folder, REQUESTS[1].messages, **settings)
     assert list(opened.answer([replace(REQUESTS[0], seed=9)], decoding)) != together[:1]
 
@@ -114,7 +100,7 @@ def test_samples_depend_on_their_seeds_alone(folder: Path) -> None:
 def test_choices_are_weighed_by_the_next_token(folder: Path) -> None:
     """In a batch padded on the left, the probabilities are those of the next token after each prompt alone."""
     choices = ("e", "t")
-    opened = engine(folder)
+    opened = open_causal(folder)
     requests = [replace(one, choices=choices) for one in REQUESTS]
     tokenizer = AutoTokenizer.from_pretrained(folder)
     network = AutoModelForCausalLM.from_pretrained(folder)
@@ -135,22 +121,22 @@ def test_choices_are_weighed_by_the_next_token(folder: Path) -> None:
 
 def test_any_end_on_the_card_ends_an_answer(tmp_path: Path) -> None:
     """Several end tokens on the card all end answers; what reaches the limit is not complete."""
-    opened = engine(causal_folder())
+    opened = open_causal(causal_folder())
     (whole,) = opened.answer(REQUESTS[:1], GREEDY)
     assert (whole.output_tokens, whole.complete) == (12, False)
     prompt = torch.tensor([chat_ids(opened.tokenizer, REQUESTS[0].messages, opened.config)])
     ids = opened.network.generate(prompt, max_new_tokens=12, do_sample=False)[0, -12:].tolist()
     end = next(place for place, token in enumerate(ids) if place >= 4 and token not in ids[:place])
     other = shutil.copytree(causal_folder(), tmp_path / "other")
-    with_entry(other, "generation_config.json", eos_token_id=[2, ids[end]])
-    (cut,) = engine(other).answer(REQUESTS[:1], GREEDY)
+    change_json(other / "generation_config.json", eos_token_id=[2, ids[end]])
+    (cut,) = open_causal(other).answer(REQUESTS[:1], GREEDY)
     assert (cut.output_tokens, cut.complete) == (end, True)
 
 
 def test_an_end_by_force_is_not_complete() -> None:
     """With `decode.forced_eos`, an answer that reaches the limit has one token less, and is not complete."""
     (plain,), (forced,) = (
-        engine(causal_folder()).answer(REQUESTS[:1], replace(GREEDY, forced_eos=forced))
+        open_causal(causal_folder()).answer(REQUESTS[:1], replace(GREEDY, forced_eos=forced))
         for forced in (False, True)
     )
     assert plain.text.startswith(forced.text)
@@ -176,7 +162,7 @@ def test_special_tokens_that_divide_an_answer_are_seen(written: str, tmp_path: P
     tokenizer.add_tokens([AddedToken(mark, special=True) for mark in sorted(marks)])
     tokenizer.add_tokens(["<tool>"])
     tokenizer.save_pretrained(other)
-    opened = engine(other)
+    opened = open_causal(other)
     assert "<odd>" not in opened.tokenizer.all_special_tokens  # it has no role
     ids = tokenizer(written, add_special_tokens=False)["input_ids"]
     assert split_answer(opened._text(ids), "</think>").text == DIVIDED[written]
@@ -189,27 +175,17 @@ def test_thinking_is_an_option_of_the_template(tmp_path: Path) -> None:
     message = [{"role": "user", "content": "lohit"}]
     tokenizer = AutoTokenizer.from_pretrained(folder)
     for thinking, shown in ((None, ""), (True, "True"), (False, "False")):
-        assert engine(folder, thinking=thinking).count(message) == len(
+        assert open_causal(folder, thinking=thinking).count(message) == len(
             tokenizer(f"lohit{shown}")["input_ids"]
         )
 
 
-def without_file(folder: Path, name: str) -> Path:
-    """Return a folder after removing one of its files."""
-    (folder / name).unlink()
-    return folder
-
-
-def with_entry(folder: Path, name: str, **entries: Any) -> Path:
-    """Return a folder after changing entries of one of its files."""
-    change_json(folder / name, **entries)
-    return folder
-
-
-def refusal(folder: Path | str, **settings: Any) -> str:
-    """Return the error of opening a checkpoint and asking it."""
+def refusal(folder: Path, *missing: str) -> str:
+    """Return the error of opening a checkpoint without some of its files, and asking it."""
+    for name in missing:
+        (folder / name).unlink()
     with pytest.raises((UsageError, DataError)) as caught:
-        list(engine(folder, **settings).answer(REQUESTS, GREEDY))
+        list(open_causal(folder).answer(REQUESTS, GREEDY))
     assert "\n" not in str(caught.value)
     return str(caught.value)
 
@@ -222,24 +198,18 @@ def test_other_checkpoints_are_refused(tmp_path: Path) -> None:
         in refusal(bart)
     )
     assert "of 'bert', which is no causal language" in refusal(write_bert(tmp_path / "bert"))
-    with pytest.raises(UsageError, match=r"model\.checkpoint is missing"):
+    with refuses(r"model\.checkpoint is missing"):
         TransformersEngine(PromptConfig())
-    assert "no *.safetensors" in refusal(
-        without_file(write_causal(tmp_path / "empty"), "model.safetensors")
-    )
-    bare = without_file(
-        without_file(write_causal(tmp_path / "bare"), "tokenizer.json"), "tokenizer_config.json"
-    )
-    assert "has no tokenizer: add its files" in refusal(bare)
-    wide = with_entry(write_causal(tmp_path / "wide", "llama"), "config.json", num_hidden_layers=3)
-    assert "weights are missing or have another shape: model.layers.2" in refusal(wide)
+    assert "no *.safetensors" in refusal(write_causal(tmp_path / "empty"), "model.safetensors")
+    bare = refusal(write_causal(tmp_path / "bare"), "tokenizer.json", "tokenizer_config.json")
+    assert "has no tokenizer: add its files" in bare
 
 
 def test_a_base_model_needs_no_template(tmp_path: Path) -> None:
     """Without a chat template the error names the way out, which joins the messages by blank lines."""
     folder = write_causal(tmp_path / "base", template=None)
     assert "has no chat template, as those of base models: choose" in refusal(folder)
-    opened = engine(folder, chat_template="none")
+    opened = open_causal(folder, chat_template="none")
     messages = [{"role": "system", "content": "lohit"}, {"role": "user", "content": "mihit"}]
     assert opened.count(messages) == len(opened.tokenizer("lohit\n\nmihit\n\n")["input_ids"])
     assert len(list(opened.answer(REQUESTS, GREEDY))) == len(REQUESTS)
@@ -247,8 +217,8 @@ def test_a_base_model_needs_no_template(tmp_path: Path) -> None:
 
 def test_a_template_that_fails_is_named(tmp_path: Path) -> None:
     """Whatever a chat template raises ends in one line."""
-    opened = engine(write_causal(tmp_path / "odd", template="{{ 1 / 0 }}"))
-    with pytest.raises(UsageError, match=r"refuses the prompt .ZeroDivisionError"):
+    opened = open_causal(write_causal(tmp_path / "odd", template="{{ 1 / 0 }}"))
+    with refuses(r"refuses the prompt .ZeroDivisionError"):
         opened.count(REQUESTS[0].messages)
 
 
@@ -267,7 +237,7 @@ ENDINGS = {  # a chat template → the token that it writes after an answer
 def test_an_answer_ends_where_the_template_ends_a_turn(kind: str, tmp_path: Path) -> None:
     """Generation stops at that token, too, although the card lists only `</s>`; it is the end that is learned."""
     template, token = ENDINGS[kind]
-    opened = engine(write_causal(tmp_path / "odd", template=template))
+    opened = open_causal(write_causal(tmp_path / "odd", template=template))
     ends = ["</s>", *filter(None, [token])]
     assert opened.ends == opened.tokenizer.convert_tokens_to_ids(ends)
     assert opened.answer_end == opened.ends[-1]

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 import torch
 from support.language_models import text_example
-from support.toys import ToySplit
+from support.toys import WORDS, ToySplit, refuses
 from transformers import PreTrainedTokenizerBase
 
 from longsumbench.cache.artifacts import ArtifactCache
@@ -31,33 +31,7 @@ from longsumbench.models.rankers.lstm_network import (
 pytestmark = pytest.mark.usefixtures("float64")
 
 QUICK = RankerSettings(dimension=16, steps=6, batch_size=4, vocabulary_size=300, device="cpu")
-FILLER = [
-    f"{first}{second}"
-    for first in ("ka", "lo", "mi", "nu")
-    for second in ("dan", "fel", "gor", "hit")
-]
-
-
-def network(width: int = 12, vocabulary: int = 50) -> LstmRankerModel:
-    torch.manual_seed(0)
-    return LstmRankerModel(LstmRankerConfig(vocab_size=vocabulary, d_model=width)).eval()
-
-
-def batch(
-    *rows: list[list[int]], labels: list[list[float]] | None = None, pad: int = 0
-) -> dict[str, torch.Tensor]:
-    """Collate rows, each a title's tokens and its paragraphs'."""
-    numbers = labels or [[0.0] * (len(row) - 1) for row in rows]
-    return ParagraphCollator(pad)(
-        [{"units": row, "labels": of} for row, of in zip(rows, numbers, strict=True)]
-    )
-
-
-def scores(model: LstmRankerModel, **inputs: torch.Tensor) -> torch.Tensor:
-    with torch.no_grad():
-        logits = model(**inputs).logits
-    assert logits is not None
-    return logits
+FILLER = WORDS[:16]
 
 
 def example(number: int, title: str | None, paragraphs: list[str], reference: str) -> Example:
@@ -104,13 +78,16 @@ def by_hand(model: LstmRankerModel, title: list[int], paragraph: list[int]) -> t
 
 def test_the_network_is_the_papers_equations() -> None:
     """Logits equal Eqs. 1–6 written down a token at a time, with a title and without one, with any lengths."""
-    model, draw = network(), random.Random(1)
+    torch.manual_seed(0)
+    model = LstmRankerModel(LstmRankerConfig(vocab_size=50, d_model=12)).eval()
+    draw = random.Random(1)
     rows = [
         [[draw.randrange(50) for _ in range(n)] for n in lengths]
         for lengths in ((3, 1, 9, 4, 17), (0, 5, 2))
     ]
-    found = scores(model, **batch(*rows))
+    batch = ParagraphCollator(0)([{"units": row, "labels": [0.0] * len(row[1:])} for row in rows])
     with torch.no_grad():
+        found = model(**batch).logits
         for of_row, (title, *paragraphs) in zip(found, rows, strict=True):
             for value, ids in zip(of_row[1:], paragraphs, strict=False):
                 torch.testing.assert_close(value, by_hand(model, title, ids))
@@ -201,17 +178,15 @@ def test_it_survives_saving(tmp_path: Path) -> None:
     again = LstmRanker.load(tmp_path / "kept")
     assert again.identity == ranker.identity
     (tmp_path / "kept" / "model.safetensors").write_bytes(b"torn")
-    with pytest.raises(DataError, match="kept"):
+    with refuses("kept", DataError):
         LstmRanker.load(tmp_path / "kept")
 
 
 def test_without_texts_to_learn_from_it_says_so(cache: ArtifactCache) -> None:
     """No training split, an empty one, or none with paragraphs and references is bad data, in one line."""
     for nothing in (None, ToySplit("train", [])):
-        with pytest.raises(
-            DataError, match="learns from a training split, and the dataset has none"
-        ):
+        with refuses("learns from a training split, and the dataset has none", DataError):
             LstmRanker.fitted(nothing, None, QUICK, cache)
     blank = ToySplit("train", [replace(told_apart(number), references=()) for number in range(3)])
-    with pytest.raises(DataError, match="no paragraph"):
+    with refuses("no paragraph", DataError):
         LstmRanker.fitted(blank, None, QUICK, cache)

@@ -7,10 +7,9 @@ import pytest
 import torch
 from support.networks import alone
 from support.seal_networks import RAGGED, batch, network, targets
-from support.toys import ToySplit, build_tiny, tiny_recipe
+from support.toys import ToySplit, build_tiny, fit_context
 
 from longsumbench.cache.artifacts import ArtifactCache
-from longsumbench.core import FitContext
 from longsumbench.models.seal.model import draw_units
 
 SCORER = ("ea", "seal")
@@ -68,8 +67,8 @@ def test_training_the_scorer_alone_leaves_the_decoder(name: str, tmp_path: Path)
     train, validation = ToySplit.of("train", 24), ToySplit.of("validation", 6)
     for steps in (0, 6):
         system = build_tiny(name)
-        recipe = tiny_recipe(only="scorer", max_steps=steps, eval_steps=2, label_smoothing=0.1)
-        report = system.fit(FitContext(train, validation, recipe, ArtifactCache(tmp_path)))
+        recipe = {"only": "scorer", "max_steps": steps, "eval_steps": 2, "label_smoothing": 0.1}
+        report = system.fit(fit_context(tmp_path, train, validation, **recipe))
         weights.append(system.model.state_dict())
     changed = {key for key in weights[0] if not torch.equal(weights[0][key], weights[1][key])}
     assert not any("decoder.layers" in key for key in changed)

@@ -7,6 +7,7 @@ import torch
 from support.hand_texts import encode_letters, text_of
 from support.seal_networks import SIZES, batch, network
 from support.toys import build_tiny, fit_tiny
+from torch.testing import assert_close
 from transformers import PegasusConfig, PegasusForConditionalGeneration
 
 from longsumbench.models.seal.config import TruncConfig
@@ -26,8 +27,8 @@ def test_equals_the_library_model() -> None:
         "attention_mask": inputs["unit_mask"][:, 0].long(),
     }
     expected, actual = stock(**flat, labels=labels), ours(**inputs, labels=labels)
-    torch.testing.assert_close(actual.logits, expected.logits, rtol=1e-4, atol=1e-5)
-    torch.testing.assert_close(actual.loss, expected.loss)
+    assert_close(actual.logits, expected.logits, rtol=1e-4, atol=1e-5)
+    assert_close(actual.loss, expected.loss)
     for beams in (1, 3):
         search = {"max_new_tokens": 12, "num_beams": beams, "do_sample": False}
         assert (
@@ -38,10 +39,8 @@ def test_equals_the_library_model() -> None:
 def test_post_norm_has_no_last_norm_and_normalises_every_sublayer() -> None:
     """norm=post: the encoder's output is the output of a LayerNorm, so every state has mean 0 and variance 1."""
     states = network("trunc", norm="post").model.encoder(**batch((6,))).last_hidden_state
-    torch.testing.assert_close(states.mean(-1), torch.zeros(1, 6), rtol=0, atol=1e-5)
-    torch.testing.assert_close(
-        states.var(-1, unbiased=False), torch.ones(1, 6), rtol=1e-3, atol=1e-3
-    )
+    assert_close(states.mean(-1), torch.zeros(1, 6), rtol=0, atol=1e-5)
+    assert_close(states.var(-1, unbiased=False), torch.ones(1, 6), rtol=1e-3, atol=1e-3)
 
 
 def test_training_goes_on_from_a_checkpoint(tmp_path: Path) -> None:

@@ -13,7 +13,7 @@ import pytest
 import torch
 import torch.nn.functional as functional
 from support.hand_texts import text_of
-from support.tiny_seq2seq import ARCHITECTURES, SEPARATOR, open_seq2seq, write_seq2seq
+from support.tiny_seq2seq import ARCHITECTURES, SEPARATOR, checkpoint_of, open_seq2seq
 from support.toys import ToySplit
 from transformers import AutoModelForSeq2SeqLM, AutoTokenizer
 
@@ -26,23 +26,13 @@ from longsumbench.models.seq2seq.system import Seq2Seq
 LENGTH = 32  # tokens of an input
 BEAMS = Decoding(num_beams=3, max_length=12, device="cpu")
 TEST = ToySplit.of("test", 6, start=30).examples  # the longest is cut
-FOLDERS: dict[str, Path] = {}
 opened = partial(open_seq2seq, input_length=LENGTH)
 
 
 @pytest.fixture(params=ARCHITECTURES)
-def architecture(request: pytest.FixtureRequest) -> str:
-    """Every architecture."""
-    name: str = request.param
-    return name
-
-
-@pytest.fixture
-def folder(architecture: str, tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """The folder of a tiny checkpoint of an architecture."""
-    if architecture not in FOLDERS:
-        FOLDERS[architecture] = write_seq2seq(tmp_path_factory.mktemp(architecture), architecture)
-    return FOLDERS[architecture]
+def folder(request: pytest.FixtureRequest) -> Path:
+    """The folder of a tiny checkpoint of every architecture."""
+    return checkpoint_of(request.param)
 
 
 def written(
@@ -128,7 +118,7 @@ def test_random_weights_have_the_sizes_of_the_checkpoint(folder: Path) -> None:
         assert not any(torch.equal(one[name], other[name]) for name in matrices)
 
 
-@pytest.mark.parametrize("architecture", ["led"])
+@pytest.mark.parametrize("folder", ["led"], indirect=True)
 def test_every_separator_is_global(folder: Path) -> None:
     """As PRIMERA reads: a separator between documents, and global attention on the first token and each separator."""
     system = opened(folder, separator=SEPARATOR, global_attention="separator")
@@ -149,7 +139,7 @@ def test_every_separator_is_global(folder: Path) -> None:
     )
 
 
-@pytest.mark.parametrize("architecture", ["pegasus", "pegasus_x", "bigbird_pegasus"])
+@pytest.mark.parametrize("folder", ["pegasus", "pegasus_x", "bigbird_pegasus"], indirect=True)
 def test_line_breaks_of_pegasus(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """What PEGASUS writes for a line break is one in the summary."""
     system = opened(folder)
@@ -165,7 +155,7 @@ def test_line_breaks_of_pegasus(folder: Path, monkeypatch: pytest.MonkeyPatch) -
     assert summary.text == "kadan\nkadan"
 
 
-@pytest.mark.parametrize("architecture", ["bart"])
+@pytest.mark.parametrize("folder", ["bart"], indirect=True)
 def test_of_another_type_on_several_devices(folder: Path) -> None:
     """In bfloat16, and with a device map, it writes what the library does."""
     texts = [" ".join(one.sentences()) for one in TEST]

@@ -7,15 +7,14 @@ from typing import Any
 
 import pytest
 import torch
-from support.built_once import built_once
 from support.sled_oracle import OVERLAP, PREFIX, TARGET, TEXT, WINDOW, digest_states, formula_bart
-from support.tiny_seq2seq import ARCHITECTURES, open_seq2seq, write_seq2seq
+from support.tiny_seq2seq import ARCHITECTURES, checkpoint_of, open_seq2seq
 from support.toys import ToySplit, example, fit_tiny
 from torch import Tensor
+from torch.testing import assert_close
 from transformers import AutoModelForSeq2SeqLM
 
 from longsumbench.core import Decoding, Example
-from longsumbench.errors import UsageError
 from longsumbench.modeling.training.trainer import recompute_activations
 from longsumbench.modeling.unit_reader import collate_units
 from longsumbench.models.seq2seq.system import Seq2Seq
@@ -36,11 +35,6 @@ RELEASED = {
         [-4.372338, -3.183553, -3.334671, 5.65644, 6.389076, 6.984057, 6.69994, 2.900768],
     ),
 }
-
-
-def checkpoint_of(name: str) -> Path:
-    """Return the folder of a tiny checkpoint of an architecture."""
-    return built_once(f"windows-{name}", lambda folder: write_seq2seq(folder, name))
 
 
 def batch_of(system: Seq2Seq) -> dict[str, Tensor]:
@@ -106,7 +100,7 @@ def test_one_window_is_the_plain_model(name: str) -> None:
     with torch.inference_mode():
         expected = plain.model.eval()(**batch_of(plain), **fed).logits
         found = windows.model.eval()(**batch_of(windows), **fed).logits
-    torch.testing.assert_close(found, expected, rtol=1e-4, atol=1e-4)
+    assert_close(found, expected, rtol=1e-4, atol=1e-4)
     assert texts(windows) == texts(plain)
 
 
@@ -125,7 +119,7 @@ def test_the_decoder_sees_each_window_as_it_is_encoded_alone(name: str) -> None:
         ids = batch["input_ids"][row][batch["attention_mask"][row].bool()]
         expected = windows_alone(library, ids, head, length=24, overlap=6)
         states = found.encoder_last_hidden_state[row, : len(ids)]
-        torch.testing.assert_close(states, expected, rtol=1e-3, atol=1e-3)
+        assert_close(states, expected, rtol=1e-3, atol=1e-3)
 
 
 def windows_alone(model: Any, ids: Tensor, head: int, length: int, overlap: int) -> Tensor:
@@ -213,7 +207,7 @@ def test_windows_computed_again_have_the_same_gradients(name: str) -> None:
     assert plain.keys() == again.keys()
     assert any("encoder" in name for name in plain)
     for key, value in plain.items():
-        torch.testing.assert_close(again[key], value, rtol=1e-3, atol=1e-4)
+        assert_close(again[key], value, rtol=1e-3, atol=1e-4)
 
 
 def saved_bytes(tokens: int, recomputes: bool) -> int:
@@ -252,39 +246,3 @@ def test_a_trained_checkpoint_is_an_ordinary_one(tmp_path: Path) -> None:
     assert weights.keys() == system.model.state_dict().keys()
     opened = Seq2Seq.load(tmp_path / "saved")
     assert texts(opened) == texts(system)
-
-
-@pytest.mark.parametrize(
-    ("name", "settings", "message"),
-    [
-        ("bart", {"window_length": 65}, r"model\.window_length=65: .* has only 64 positions"),
-        (
-            "bart",
-            {"window_length": 8, "window_overlap": 8},
-            r"model\.window_overlap=8 needs longer windows: model\.window_length is 8",
-        ),
-        ("bart", {"window_overlap": 8}, r"model\.window_length is null"),
-        (
-            "bart",
-            {"window_length": 9, "window_overlap": 6},
-            r"model\.window_length=9 leaves no room for text after .* model\.window_overlap=6",
-        ),
-        (
-            "bart",
-            {"window_length": 9, "prefix": "kadan " * 8},
-            r"model\.window_length=9 leaves no room for text after the prefix",
-        ),
-        (
-            "bigbird_pegasus",
-            {"window_length": 32},
-            r"model\.window_length=32 does not go with 'bigbird_pegasus'",
-        ),
-    ],
-)
-def test_windows_that_cannot_be_read_are_refused(
-    name: str, settings: dict[str, Any], message: str
-) -> None:
-    """Windows beyond the positions, without room or of blocks that see all are wrong usage."""
-    with pytest.raises(UsageError, match=message) as caught:
-        open_seq2seq(checkpoint_of(name), **{"input_length": 60, **settings})
-    assert "\n" not in str(caught.value)

@@ -1,6 +1,5 @@
 """Jobs of `longsumbench paper`, made by hand: of rows with finished runs or their files, and of analyses of texts."""
 
-import json
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -8,6 +7,7 @@ from typing import Any
 
 import pandas as pd
 import pytest
+from support.json_files import write_rows
 from support.paper_tables import toy_paper_table
 from support.run_records import record
 
@@ -165,8 +165,6 @@ def write_texts(
 ) -> DatasetSettings:
     folder.mkdir(parents=True, exist_ok=True)
     for name, rows in splits.items():
-        lines = "".join(
-            json.dumps({"id": f"{name}-{n}", **row}) + "\n" for n, row in enumerate(rows)
-        )
-        (folder / f"{name}.jsonl").write_text(lines)
+        numbered = ({"id": f"{name}-{n}", **row} for n, row in enumerate(rows))
+        write_rows(folder / f"{name}.jsonl", numbered)
     return DatasetSettings(name="jsonl", path=str(folder))
