@@ -1,5 +1,6 @@
 """Language models of transformers, in this process."""
 
+import math
 from collections.abc import Iterator, Sequence
 from dataclasses import asdict, dataclass, replace
 from functools import partial
@@ -123,8 +124,8 @@ class TransformersEngine(CausalCheckpoint):
     def _answer_batch(self, requests: Sequence[Request], decoding: Decoding) -> list[Answer]:
         """Answer requests together that have the same limits."""
         rows = self._make_rows(requests)
-        if requests[0].choices:
-            return self._weigh_choices(rows, requests)
+        if choices := requests[0].choices:
+            return self._weigh_choices([pages[0] for pages in rows.prompts], choices)
         new_tokens = torch.split(self._generate(rows, requests[0], decoding), rows.num_pages)
         answers = []
         for request, prompts, pages in zip(requests, rows.prompts, new_tokens, strict=True):
@@ -159,29 +160,38 @@ class TransformersEngine(CausalCheckpoint):
             )
         return outputs[:, rows.ids.shape[1] :]
 
-    def _weigh_choices(self, rows: "_Rows", requests: Sequence[Request]) -> list[Answer]:
-        """Return the probabilities of the choices of some requests, each of one page; what all share is read once."""
-        prompts = [pages[0] for pages in rows.prompts]
-        shared = min(_count_shared(prompts), min(map(len, prompts)) - 1)
-        ends = [torch.tensor(prompt[shared:], device=rows.ids.device) for prompt in prompts]
+    def _weigh_choices(self, prompts: Sequence[list[int]], choices: Sequence[str]) -> list[Answer]:
+        """Return the probabilities of choices after some prompts; what all prompts begin with is read once."""
+        # The padding after what is shared would count in a window, and a state is no list of tokens.
+        window = self.described.get_text_config().to_dict().get("sliding_window") or math.inf
+        is_plain = not self.network._is_stateful and max(map(len, prompts)) <= window
+        shared = _count_shared(prompts) if is_plain else 0
+        rows = [torch.tensor(prompt, device=self.network.device) for prompt in prompts]
+        beginnings = torch.stack([row[:shared] for row in rows])
+        ends = [row[shared:] for row in rows]
         ids = pad_sequence(ends, True, self._padding, "left")
         mask = pad_sequence([torch.ones_like(end) for end in ends], True, 0, "left")
-        options: dict[str, Any] = {"logits_to_keep": 1, "use_cache": shared > 0}
-        with checked_logits(self.network, sampled=False):
+        options: dict[str, Any] = {}
+        settings = transformers.GenerationConfig(
+            max_new_tokens=1,
+            do_sample=False,
+            eos_token_id=self.ends or None,
+            pad_token_id=self._padding,
+            output_logits=True,
+            return_dict_in_generate=True,
+        )
+        with checked_logits(self.network, sampled=False), without_defaults(self.network):
             if shared:
-                beginning = torch.tensor([prompts[0][:shared]], device=ids.device)
-                cache = self.network(input_ids=beginning, **options).past_key_values
-                cache.batch_repeat_interleave(len(prompts))
-                options["past_key_values"] = cache
-            logits = self.network(
-                input_ids=ids,
-                attention_mask=torch.cat([mask.new_ones(len(mask), shared), mask], dim=1),
-                position_ids=shared + (mask.cumsum(dim=1) - 1).clamp(min=0),
+                options["past_key_values"] = self.network(beginnings[:1]).past_key_values
+                options["past_key_values"].batch_repeat_interleave(len(prompts))
+            outputs = self.network.generate(
+                input_ids=torch.cat([beginnings, ids], dim=1),
+                attention_mask=torch.cat([torch.ones_like(beginnings), mask], dim=1),
+                generation_config=settings,
                 **options,
-            ).logits[:, -1]
-        choices = requests[0].choices
+            )
         texts = self._texts_of_choices(choices)
-        probabilities = logits.float().softmax(dim=-1)[:, list(texts)].tolist()
+        probabilities = outputs.logits[0].float().softmax(dim=-1)[:, list(texts)].tolist()
         answers = []
         for prompt, values in zip(prompts, probabilities, strict=True):
             weighed = sum_choices(zip(texts.values(), values, strict=True), choices)
@@ -294,10 +304,10 @@ class _Rows:
 
 
 def _count_shared(prompts: Sequence[Sequence[int]]) -> int:
-    """Return the number of first tokens that all prompts have in common; 0 for one prompt."""
+    """Return the number of first tokens that all prompts have in common, without the last of any; 0 for one prompt."""
     if len(prompts) == 1:
         return 0
-    columns = zip(*prompts, strict=False)
+    columns = zip(*(prompt[:-1] for prompt in prompts), strict=False)
     return sum(1 for _ in takewhile(lambda tokens: len(set(tokens)) == 1, columns))
 
 

@@ -5,11 +5,15 @@ from typing import Any
 
 import huggingface_hub
 import pytest
-from support.json_files import write_json
-from support.toys import refuses, settings_of
+import torch
+from support.json_files import read_json, write_json
+from support.tiny_seq2seq import write_seq2seq
+from transformers import BartForConditionalGeneration
 
+from longsumbench.core import Decoding
 from longsumbench.errors import DataError
 from longsumbench.modeling import checkpoints
+from longsumbench.modeling.generation import decode
 from longsumbench.modeling.generation_defaults import read_generation_defaults
 
 
@@ -22,21 +26,70 @@ def write_card(folder: Path, generation: dict[str, Any] | None = None, **config:
     return str(folder)
 
 
-CARDS = {  # the settings of a card → ours
-    "num_beams=4 length_penalty=2.0 min_length=6 max_length=12 no_repeat_ngram_size=2 "
-    "early_stopping=true forced_eos_token_id=2": "num_beams=4 length_penalty=2.0 min_length=5 "
-    "max_length=11 no_repeat_ngram=2 early_stopping=true forced_eos=true",
-    "max_length=30 max_new_tokens=7 min_new_tokens=3 num_beams=2": "max_length=7 min_length=3 num_beams=2",
-    "pad_token_id=1 eos_token_id=2": "",
+BART = {
+    "num_beams": 4,
+    "length_penalty": 2.0,
+    "min_length": 6,
+    "max_length": 12,
+    "no_repeat_ngram_size": 2,
+    "early_stopping": True,
+    "forced_eos_token_id": 2,
+}
+CARDS: dict[str, tuple[dict[str, Any], dict[str, Any]]] = {
+    "of BART": (
+        BART,
+        {
+            "num_beams": 4,
+            "length_penalty": 2.0,
+            "min_length": 5,
+            "max_length": 11,
+            "no_repeat_ngram": 2,
+            "early_stopping": True,
+            "forced_eos": True,
+        },
+    ),
+    "new lengths win": (
+        {"max_length": 30, "max_new_tokens": 7, "min_new_tokens": 3, "num_beams": 2},
+        {"max_length": 7, "min_length": 3, "num_beams": 2},
+    ),
+    "token ids only": ({"pad_token_id": 1, "eos_token_id": 2}, {}),
 }
 
 
-@pytest.mark.parametrize("card", CARDS)
-def test_a_card_in_our_settings(card: str, tmp_path: Path) -> None:
+@pytest.mark.parametrize("kind", CARDS)
+def test_a_card_in_our_settings(kind: str, tmp_path: Path) -> None:
     """The library's names become ours, lengths lose the start token, and what a card lacks is absent."""
-    generation, expected = settings_of(card), settings_of(CARDS[card])
+    generation, expected = CARDS[kind]
     assert read_generation_defaults(write_card(tmp_path, generation), None) == expected
     assert read_generation_defaults(write_card(tmp_path / "older", **generation), None) == expected
+
+
+@pytest.mark.parametrize("kind", [kind for kind in CARDS if kind != "token ids only"])
+def test_a_card_writes_what_the_library_writes(kind: str, tmp_path: Path) -> None:
+    """A checkpoint decoded by its card writes what `generate` writes of itself."""
+    folder = write_seq2seq(tmp_path)
+    own = read_json(folder / "config.json")
+    ids = {
+        name: own[name]
+        for name in own
+        if name.endswith("_token_id") and name != "forced_eos_token_id"
+    }
+    write_json(folder / "generation_config.json", {**CARDS[kind][0], **ids})
+    write_json(folder / "config.json", own | {"forced_eos_token_id": None})
+    model = BartForConditionalGeneration.from_pretrained(folder).eval()
+    torch.manual_seed(2)
+    for weights in model.parameters():  # fresh weights write the same whatever the settings are
+        weights.data.normal_(std=0.5)
+    inputs = torch.randint(5, 300, (3, 9))
+    batch = {"input_ids": inputs, "attention_mask": torch.ones_like(inputs)}
+    with torch.inference_mode():
+        expected = model.generate(**batch)[:, 1:].tolist()
+    end = model.config.eos_token_id
+    written, _ = decode(
+        model, batch, Decoding(**read_generation_defaults(str(folder), None)), limit=39
+    )
+    assert written == [row[: row.index(end)] if end in row else row for row in expected]
+    assert written != decode(model, batch, Decoding(), limit=39)[0]
 
 
 def test_where_a_card_has_its_settings(tmp_path: Path) -> None:
@@ -77,9 +130,10 @@ def test_settings_that_the_suite_lacks_are_named_once(tmp_path: Path, log_lines:
 )
 def test_invalid_values_of_a_card(generation: dict[str, Any], message: str, tmp_path: Path) -> None:
     """An invalid value is bad data, with the folder and the name."""
-    with refuses(message, DataError) as refused:
+    with pytest.raises(DataError, match=message) as refused:
         read_generation_defaults(write_card(tmp_path, generation), None)
     assert str(tmp_path) in str(refused.value)
+    assert "\n" not in str(refused.value)
 
 
 def test_only_the_files_of_the_card_are_fetched(

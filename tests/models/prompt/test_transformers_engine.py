@@ -7,6 +7,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 import torch
 from support.json_files import change_json
@@ -117,6 +118,29 @@ def test_choices_are_weighed_by_the_next_token(folder: Path) -> None:
         assert answer.probabilities == pytest.approx(expected, rel=1e-4)
     (unknown,) = opened.answer([replace(REQUESTS[0], choices=("no such token",))], GREEDY)
     assert unknown.probabilities == ()
+
+
+@pytest.mark.parametrize(
+    ("kind", "sizes"),
+    [
+        ("mistral", {**ARCHITECTURES["qwen2"], "sliding_window": 16}),
+        ("mamba", {"vocab_size": 320, "hidden_size": 16, "state_size": 4, "num_hidden_layers": 2}),
+    ],
+)
+def test_windows_and_states_weigh_choices_as_alone(
+    kind: str, sizes: dict[str, Any], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Padding neither takes room of a window nor changes a state, also where prompts begin with the same tokens."""
+    monkeypatch.setitem(ARCHITECTURES, kind, sizes)
+    opened = open_causal(write_causal(tmp_path, kind))
+    requests = []
+    for end in ("kadan", "lohit nufel regor", "mihit mihit mihit kahit"):
+        message = {"role": "user", "content": f"{TEXTS[1]}\n\n{end}"}
+        requests.append(Request((message,), 0, 1, choices=("e", "t")))
+    together = [answer.probabilities for answer in opened.answer(requests, GREEDY)]
+    alone = [next(opened.answer([request], GREEDY)).probabilities for request in requests]
+    assert np.array(together) == pytest.approx(np.array(alone), rel=1e-4)
+    assert len(set(alone)) == len(requests)
 
 
 def test_any_end_on_the_card_ends_an_answer(tmp_path: Path) -> None:

@@ -1,19 +1,68 @@
+from collections import Counter
+from collections.abc import Sequence
 from itertools import chain
 
-import pytest
+import numpy as np
 from hypothesis import given, strategies as st
 
 from longsumbench.models.seal.readers import proxy_labels, target_segments
+from longsumbench.rouge.all_pairs import PAIR_MEASURES
+
+TEXTS = st.lists(st.lists(st.integers(0, 4), max_size=9), max_size=6)
 
 
-def test_labels_by_hand() -> None:
-    """Of unigrams of 1 2 3: 1 2 has F1 0.8, 3 9 0.4; with both it is 6/7, so that a sequence has the two, no copy."""
-    snippets, segments = [[1, 2], [3, 9], [1, 2], [8]], [[1, 2, 3], []]
-    scores = proxy_labels(snippets, segments, 1)
-    assert scores[0].tolist() == pytest.approx([0.8, 0.4, 0.8, 0])
-    assert not scores[1].any()
-    selected = proxy_labels(snippets, segments, 1, sequential=True)
-    assert selected.tolist() == [[1, 1, 0, 0], [0] * 4]
+def ngrams(ids: Sequence[int], n: int) -> Counter[tuple[int, ...]]:
+    return Counter(tuple(ids[i : i + n]) for i in range(len(ids) - n + 1))
+
+
+def plain_score(
+    of_snippets: Counter[tuple[int, ...]], of_segment: Counter[tuple[int, ...]], measure: str
+) -> float:
+    common = (of_snippets & of_segment).total()
+    sizes = {"precision": of_snippets.total(), "recall": of_segment.total()}
+    if measure == "f1":
+        return 2 * common / max(1, sum(sizes.values()))
+    return common / max(1, sizes[measure])
+
+
+def plain_labels(
+    snippets: Sequence[Sequence[int]],
+    segments: Sequence[Sequence[int]],
+    n: int = 2,
+    measure: str = "f1",
+    sequential: bool = False,
+) -> np.ndarray:
+    """The definition, one snippet and one segment at a time."""
+    labels = np.zeros((len(segments), len(snippets)), np.float32)
+    counted = [ngrams(ids, n) for ids in snippets]
+    for s, segment in enumerate(ngrams(ids, n) for ids in segments):
+        if not sequential:
+            labels[s] = [plain_score(one, segment, measure) for one in counted]
+            continue
+        members: list[int] = []
+        best = 0.0
+        while True:
+            found = None
+            for i in set(range(len(snippets))) - set(members):
+                union = sum((counted[j] for j in [*members, i]), Counter())
+                if (value := plain_score(union, segment, measure)) > best:
+                    best, found = value, i
+            if found is None:
+                break
+            members.append(found)
+        labels[s, members] = 1
+    return labels
+
+
+@given(TEXTS, TEXTS, st.integers(1, 4), st.sampled_from(PAIR_MEASURES), st.booleans())
+def test_equals_counting_by_hand(
+    snippets: list[list[int]], segments: list[list[int]], n: int, measure: str, sequential: bool
+) -> None:
+    """All variants equal the definition spelled out with Counter, ties and empty texts included."""
+    expected = plain_labels(snippets, segments, n, measure, sequential)
+    np.testing.assert_array_equal(
+        proxy_labels(snippets, segments, n, measure, sequential), expected
+    )
 
 
 END = 2
