@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import pytest
 import torch
-from hypothesis import given, settings, strategies as st
+from hypothesis import given, strategies as st
 from support.hand_texts import encode_letters, text_of
 from support.toys import WORDS, example, fit_tiny, refuses
 
@@ -177,7 +177,6 @@ def seal(tmp_path_factory: pytest.TempPathFactory) -> Any:
     return fit_tiny("seal", folder, extractive_length=20, snippet_length=16)
 
 
-@settings(max_examples=40)
 @given(sentences=st.integers(1, 8), length=st.integers(1, 40))
 def test_the_next_segments_scores_are_those_of_decoding(
     seal: Any, sentences: int, length: int
