@@ -1,10 +1,10 @@
 """Compares compactors of agents' sessions: which planted decisions, files, attempts and instructions survive.
 
-    python benchmarks/compaction.py WEIGHTS --name NAME [--model dtype=bfloat16] [--device cpu]
+    python benchmarks/compaction.py WEIGHTS [--model dtype=bfloat16] [--device cpu]
     python benchmarks/compaction.py --write       puts tables and sentences into docs/how-to/sessions.md; --check compares
 
-WEIGHTS is a language model's GGUF file, folder or name; NAME is what the page calls it. It compacts in two ways and reads
-what all compactors leave. The sessions are made up, so they are made again wherever they are needed.
+WEIGHTS is a language model's GGUF file, folder or name. It compacts in two ways, and reads what all compactors leave. The
+sessions are made up, so they are made again wherever they are needed.
 
 What was fixed before the first run:
 
@@ -208,7 +208,7 @@ def make_runs(options: argparse.Namespace) -> None:
     """Make the runs that are missing."""
     folder = options.work / "sessions"
     make_sessions(folder)
-    reader = {key: value for key, _, value in (word.partition("=") for word in options.model)}
+    reader = dict(word.split("=", 1) for word in options.model)
     settings = ", ".join(f"{key}: {value}" for key, value in reader.items())
     words = [
         "dataset=sessions",
@@ -335,7 +335,7 @@ def sentences_of(rows: Sequence[ResultRow], scores: Any) -> Iterator[str]:
     means = rows[0].means
     guessed, source = means["answers_guessed"].mean, means["answers_source"].mean
     margin = means["answers_margin"]
-    can = "so it can tell" if margin.low > 0 else "so it cannot tell"
+    can = "so it can tell" if margin.low > 0 else "which does not show that it can tell"
     yield (
         f"The reader answers {guessed:.1f} % of the questions by guessing and {source:.1f} % from the session's best"
         f" sentences, {can}."
@@ -350,7 +350,6 @@ def main() -> None:
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
     add_common_options(parser, "results/compaction", 0)
-    parser.add_argument("--name", help="of the model, on the page")
     options = parser.parse_args()
     results = Results(options.results_dir)
     if options.weights:

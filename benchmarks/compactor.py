@@ -28,13 +28,13 @@ def keep_instructions(text: str, words: int) -> str:
             role, paragraph = first.strip().lower(), rest
         if role == "user" and paragraph.strip():
             paragraphs.append(paragraph.strip())
-    kept: list[str] = []
+    last_paragraphs: list[str] = []
     for paragraph in reversed(paragraphs):
         words -= len(paragraph.split())
         if words < 0:
             break
-        kept.insert(0, paragraph)
-    return "\n".join(kept)
+        last_paragraphs.insert(0, paragraph)
+    return "\n".join(last_paragraphs)
 
 
 if __name__ == "__main__":

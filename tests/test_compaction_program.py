@@ -64,7 +64,7 @@ def row(name: str, model: dict[str, str], facts: float, answers: float, margin: 
     ("facts", "answers", "margin", "expected"),
     [
         (60.0, 40.0, 30.0, ("so it can tell.", "-10.0 points more often")),
-        (10.0, 20.0, 1.0, ("so it cannot tell.", "+5.0 points more often")),
+        (10.0, 20.0, 1.0, ("which does not show that it can tell.", "+5.0 points more often")),
     ],
 )
 def test_sentences_follow_the_numbers(

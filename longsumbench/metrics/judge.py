@@ -99,8 +99,8 @@ class Judge(core.Metric):
 
     By probabilities, recall is the mean probability that the summary says a key point, and precision that the references
     say a sentence; fluency is the expected rating. Key points that are not given are the sentences of the references.
-    `judge_margin` is the recall of an example's references minus that of another example's references, which is 0 for a
-    judge that tells nothing apart.
+    `judge_margin` is the recall of an example's references minus that of the references of another source: 0 if the judge
+    tells nothing apart.
 
     Deviation: the key points are those of all references together, where FineSurE has one reference.
     """
@@ -141,7 +141,7 @@ class Judge(core.Metric):
         """Say what it costs, and ask all judges what is not answered yet."""
         device = self.scoring.device
         tasks = [_task(*item) for item in items]
-        if len(tasks) > 1:
+        if len(tasks) > 1:  # what is scored by itself later keeps them
             self._unlike = _find_unlike_references(tasks)
         tasks = [task for task in tasks if task.sentences]
         costs = [self._cost(judge, tasks) for judge in self._judges]
@@ -173,7 +173,7 @@ class Judge(core.Metric):
         if task.sentences:
             verdicts = []
             for judge in self._judges:
-                answers = [judge.find_answer(question) for question in self._questions(task)]
+                answers = judge.find_answers(self._questions(task))
                 asked += answers
                 verdicts.append(_join_answers(answers, len(points or ())))
             rows = [[math.nan] * 3 if each is None else each.scores() for each in verdicts]
@@ -210,9 +210,8 @@ class Judge(core.Metric):
     def _mean_over_judges(
         self, task: _Task, points: Sequence[str], verdicts: Sequence[_Verdict]
     ) -> list[SentenceScore]:
-        self._on_points[task] = [
-            [value >= _PROBABLE for value in verdict.points] for verdict in verdicts
-        ]
+        points_of_judges = np.array([verdict.points for verdict in verdicts])
+        self._on_points[task] = (points_of_judges >= _PROBABLE).tolist()
         rows = [[*verdict.points, *verdict.sentences] for verdict in verdicts]
         shares = np.mean(rows, axis=0).tolist()
         return [SentenceScore(share, -1, point) for share, point in zip_longest(shares, points)]
@@ -227,12 +226,13 @@ class Judge(core.Metric):
         if not (self._by_probabilities and task.reference and unlike):
             return []
         points = self._points(task) or ()
-        return [does_it_say(text, point) for text in (task.reference, unlike) for point in points]
+        of_own = [does_it_say(task.reference, point) for point in points]
+        return of_own + [does_it_say(unlike, point) for point in points]
 
     def _find_margin(self, task: _Task) -> float:
         """Return the recall of the references minus that of those of another example, NaN if it is unknown."""
         questions = self._margin_questions(task)
-        rows = [[judge.find_answer(each) for each in questions] for judge in self._judges]
+        rows = [judge.find_answers(questions) for judge in self._judges]
         if not questions or None in chain(*rows):
             return math.nan
         recall, recall_of_unlike = np.split(np.mean(rows, axis=0), 2)

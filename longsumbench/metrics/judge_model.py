@@ -154,6 +154,10 @@ class JudgeModel:
         """Return the answer to a question that was asked; None: it has another format."""
         return _read(question, self._answers[question.prompt])
 
+    def find_answers(self, questions: Iterable[JudgeQuestion]) -> list[Any]:
+        """Return the answers to some questions; see `find_answer`."""
+        return [self.find_answer(question) for question in questions]
+
     def ask(self, questions: Iterable[JudgeQuestion], device: str) -> None:
         """Ask what is not answered yet, and store each answer as it arrives; a wrong format is asked for again."""
         waiting = {}

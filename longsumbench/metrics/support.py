@@ -197,7 +197,7 @@ class Support(Metric):
             questions = [does_it_say(*pair) for pair in pairs]
             self._reader.ask(questions, self.scoring.device)
             self._reader.check_any_answer()
-            answers = map(self._reader.find_answer, questions)
+            answers = self._reader.find_answers(questions)
             return [math.nan if answer is None else answer for answer in answers]
         return self._classifier().probabilities(pairs, self._model.shown_as)
 

@@ -172,7 +172,7 @@ def _describe_ranking(runs: Sequence[RunRecord]) -> str:
 
 
 def _describe_judge(runs: Sequence[RunRecord]) -> str:
-    """Say whether the judge tells references apart, which is the same for all runs, or gives everything the same mark."""
+    """Say whether the judge tells references apart, which is the same for all runs, or gives all the same recall."""
     ends = set()
     for run in runs:
         measures = run.evaluation.measures
@@ -180,11 +180,11 @@ def _describe_judge(runs: Sequence[RunRecord]) -> str:
             ends |= {recall.lo, recall.hi}
         margin = measures.get("judge_margin")
         if margin and margin.lo is not None:  # of one example it is unknown
-            tells_nothing = "" if margin.lo > 0 else ": this judge tells nothing apart"
-            finds = f"finds {margin.mean:.1f} points more of a reference in it than in another one"
-            return f"judge: it {finds}{tells_nothing}."
+            finds = f"finds {margin.mean:.1f} points more of a reference there than in another one"
+            doubt = "" if margin.lo > 0 else "; that it tells anything apart is not shown"
+            return f"judge: it {finds}{doubt}."
     if len(ends) == 1 and None not in ends:
-        return "judge: all summaries have the same mark: this judge tells nothing apart."
+        return "judge: all summaries have the same recall, so it tells nothing apart."
     return ""
 
 

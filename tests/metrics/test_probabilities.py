@@ -159,10 +159,11 @@ def test_tokens_are_choices_whatever_their_blanks_and_case() -> None:
 @pytest.mark.parametrize(
     ("low", "line"),
     [
-        (0.5, "judge: it finds 4.0 points more of a reference in it than in another one."),
+        (0.5, "judge: it finds 4.0 points more of a reference there than in another one."),
         (
             -0.5,
-            "judge: it finds 4.0 points more of a reference in it than in another one: this judge tells nothing apart.",
+            "judge: it finds 4.0 points more of a reference there than in another one;"
+            " that it tells anything apart is not shown.",
         ),
     ],
 )
@@ -181,10 +182,10 @@ def test_a_table_says_whether_its_judge_tells_references_apart(low: float, line:
 def test_a_table_names_a_judge_that_gives_one_mark(
     ends: tuple[float, float], is_named: bool
 ) -> None:
-    """Every summary of both rows has 50 %, so the interval has no width; with other marks nothing is said."""
+    """Every summary of both rows has 50 %, so the intervals have no width; with other marks nothing is said."""
     measures = {"judge_recall": MeasureMean(50.0, *ends, 20)}
     runs = [record(name, 30, measures=measures, ranked_by="rougeLsum") for name in ("lead", "seal")]
     (block,) = build_blocks(runs)
     lines = [line for line in footnotes(block, {"rougeLsum"}) if line.startswith("judge: ")]
-    said = "judge: all summaries have the same mark: this judge tells nothing apart."
-    assert lines == [said] * is_named
+    expected = "judge: all summaries have the same recall, so it tells nothing apart."
+    assert lines == [expected] * is_named
