@@ -443,7 +443,7 @@ def test_a_folder_of_four_formats_and_a_session(here: Path) -> None:
 def test_common_words_for_readings() -> None:
     """They are understood, as tools write them."""
     words = {"RAG": "select", "map-reduce": "stages", "stuff": "whole", "Rolling": "refine"}
-    for typed, meant in words.items():
-        command = f"model=prompt model.checkpoint=m model.reading={typed} model.length=9"
-        with pytest.raises(UsageError, match=f"did you mean '{meant}'"):
+    for word, reading in words.items():
+        command = f"model=prompt model.checkpoint=m model.reading={word} model.length=9"
+        with pytest.raises(UsageError, match=f"did you mean '{reading}'"):
             plan(command.split())

@@ -53,8 +53,10 @@ def test_commands_on_finished_runs_import_little(words: list[str], tmp_path: Pat
     ]
     code = "import sys; from longsumbench.cli.main import main\n"
     code += f"for words in {commands}: print(main(words.split()), 'loaded', *sys.modules)"
-    done = subprocess.run([sys.executable, "-c", code], check=True, capture_output=True, text=True)
-    lines = [line for line in done.stdout.splitlines() if line.startswith("0 loaded ")]
+    process = subprocess.run(
+        [sys.executable, "-c", code], check=True, capture_output=True, text=True
+    )
+    lines = [line for line in process.stdout.splitlines() if line.startswith("0 loaded ")]
     assert len(lines) == len(commands)
     of_runs, of_scores = (set(line.split()) for line in lines[-2:])
     assert "longsumbench.outputs.compare" in of_runs

@@ -22,9 +22,9 @@ TURNS = ("Shall we begin ? Yes {disfmarker} .", "{vocalsound}", "It is cheap .",
 
 def meeting(*turns: str, **changes: Any) -> dict[str, Any]:
     """A meeting of A and B in turn, with one question of each kind."""
-    given = enumerate(turns or TURNS)
-    said = [{"speaker": "AB"[number % 2], "content": content} for number, content in given]
-    return {**json.loads(MEETING), "meeting_transcripts": said, **changes}
+    numbered = enumerate(turns or TURNS)
+    transcript = [{"speaker": "AB"[number % 2], "content": content} for number, content in numbered]
+    return {**json.loads(MEETING), "meeting_transcripts": transcript, **changes}
 
 
 def outline(*turns: str, topics: str) -> str:

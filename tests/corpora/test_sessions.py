@@ -160,8 +160,8 @@ def test_the_way_to_the_last_turn_is_read(line: str, tmp_path: Path, cache: Arti
     words = " ".join(example.sentences()).split()
     left_out = texts.metadata.get("left_out", {"test": {}})["test"]
     num_branches = left_out.get("turns of abandoned branches", 0)
-    found = " ".join(word for word in words if word != "Bash")
-    assert f"{found}, {num_branches}" == expected
+    text = " ".join(word for word in words if word != "Bash")
+    assert f"{text}, {num_branches}" == expected
 
 
 def test_files_without_a_session_are_counted(tmp_path: Path, cache: ArtifactCache) -> None:

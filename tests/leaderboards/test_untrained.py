@@ -124,8 +124,8 @@ RELEASES = {
 @pytest.mark.parametrize("released", RELEASES)
 def test_a_release_is_before_or_after_the_dataset(released: str | None) -> None:
     """Months decide; without a date, or in the same month, nothing is said."""
-    shown = RELEASES[released]
+    release = RELEASES[released]
     run = bart(system={**BART, "released": released}, texts={"published": "2018-04"})
-    assert collect_columns([run])["released"].cell(group_rows_by_seed([run], {})[0]) == shown
+    assert collect_columns([run])["released"].cell(group_rows_by_seed([run], {})[0]) == release
     (row,) = csv.DictReader(io.StringIO(table_of(run).csv()))
-    assert row["release_order"] == shown.partition(", ")[2]
+    assert row["release_order"] == release.partition(", ")[2]

@@ -52,8 +52,8 @@ def test_the_first_words_are_those_of_rouge_155(
     """The five digits are those of the program, within a sentence and at the end of one."""
     scores = rouge(prediction, reference, mode="perl", max_words=limit)
     kinds = ("rouge1", "rouge2", "rougeLsum")
-    found = [scores[f"{kind}_{statistic}"] for kind in kinds for statistic in "prf"]
-    assert found == [*map(float, printed.split())]
+    values = [scores[f"{kind}_{statistic}"] for kind in kinds for statistic in "prf"]
+    assert values == [*map(float, printed.split())]
 
 
 @given(TEXTS, TEXTS, st.sampled_from(["default", "unicode"]))

@@ -199,8 +199,8 @@ def test_bad_input_is_one_line_and_writes_nothing(
     rows, unknown = [get_output(row) for row in rows_of(toy)], {"id": "x", "prediction": ""}
     kinds = {"one is missing": rows[1:], "one is unknown": [*rows, unknown], "right": rows}
     write_rows(held_out, kinds.get(outputs, [unknown]))
-    found, out, err = imported(held_out, *(words.split(" ") if words else []))
-    assert (found, out, len(err.splitlines()), message in err) == (code, "", 1, True), err
+    exit_code, out, err = imported(held_out, *(words.split(" ") if words else []))
+    assert (exit_code, out, len(err.splitlines()), message in err) == (code, "", 1, True), err
     assert not folders_of(toy)
 
 

@@ -175,8 +175,8 @@ def test_a_wrong_word_is_one_line_that_says_what_is_allowed(
     scored: Scored, words: str, code: int, message: str
 ) -> None:
     """Each ends with one line that says what is allowed, and its exit code."""
-    found, out, lines = scored(*words.split())
-    assert (found, out, len(lines)) == (code, "", 1)
+    exit_code, out, lines = scored(*words.split())
+    assert (exit_code, out, len(lines)) == (code, "", 1)
     assert message in lines[0]
 
 

@@ -49,8 +49,8 @@ def test_a_wrong_word_is_one_line_and_writes_nothing(
 ) -> None:
     """One line says what is wrong and what to write; nothing is written."""
     words, problem = line.split("→ ")
-    said = run_command(2, "paper", *words.split()).err.splitlines()
-    assert said[-1].startswith(f"longsumbench: {problem}")
+    error_lines = run_command(2, "paper", *words.split()).err.splitlines()
+    assert error_lines[-1].startswith(f"longsumbench: {problem}")
     assert not list(folder.glob("results/papers/*"))
 
 

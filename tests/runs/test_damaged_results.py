@@ -19,10 +19,10 @@ def test_a_damaged_file_harms_its_run_alone(
     *others, victim = (write_run(tmp_path, run, outputs, [0.2, 0.4]) for run in runs)
     path, place = victim / name, ("--results-dir", tmp_path)
     path.write_bytes(path.read_bytes()[:-20])
-    said = run_command(0, "leaderboard", *place)
-    assert all(run.name[:8] in said.out for run in others)
+    screen = run_command(0, "leaderboard", *place)
+    assert all(run.name[:8] in screen.out for run in others)
     problem, is_record = f"{path}: not a run's record (", name == "record.json"
-    assert (f"left out: {problem}" in said.err) == is_record
+    assert (f"left out: {problem}" in screen.err) == is_record
     of_inspect = 0 if name == "predictions.jsonl" else 3  # its first line is whole
     commands = {("compare", others[0], victim): 3, ("inspect", victim, "0"): of_inspect}
     for words, code in commands.items():

@@ -264,8 +264,8 @@ def test_processes_that_cannot_meet_say_so(rank: str, launched: pytest.MonkeyPat
         taken.bind(("localhost", 0))
         if rank == "0":
             taken.listen()
-        own = {"RANK": rank, "MASTER_PORT": str(taken.getsockname()[1])}
-        for name, value in {**ENVIRONMENT, **own}.items():
+        variables = {"RANK": rank, "MASTER_PORT": str(taken.getsockname()[1])}
+        for name, value in {**ENVIRONMENT, **variables}.items():
             launched.setenv(name, value)
         with (
             pytest.raises(

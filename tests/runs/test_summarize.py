@@ -134,8 +134,8 @@ def test_settings_lie_over_those_of_the_run() -> None:
     )
     assert settle_decoding(["seed=5", "decode.seed=6"], usual).seed == 6
     recorded = replace(usual, reference_evidence=True)  # which no untrained system has
-    kept = settle_decoding(["decode.coverage=summary"], recorded)
-    assert kept == replace(recorded, coverage="summary")
+    settings = settle_decoding(["decode.coverage=summary"], recorded)
+    assert settings == replace(recorded, coverage="summary")
     for word, problem in (
         ("decode.num_beam=2", r"unknown setting 'decode\.num_beam' \(did you mean 'num_beams'\?\)"),
         ("decode.num_beams=0", r"decode\.num_beams=0 is below 1"),

@@ -110,8 +110,8 @@ def prompted(engine: LanguageModel, /, **settings: Any) -> PromptSystem:
 def summarize(system: PromptSystem, *examples: Example, **decoding: Any) -> list[Summary]:
     """Return the summaries of a batch with all that can be kept, after the checks of a run."""
     system.check_examples(examples)
-    kept = {"keep_inputs": "all", "evidence": "all", "device": "cpu"}
-    return list(system.summarize(examples, Decoding(**{**kept, **decoding})))
+    defaults = {"keep_inputs": "all", "evidence": "all", "device": "cpu"}
+    return list(system.summarize(examples, Decoding(**{**defaults, **decoding})))
 
 
 def text_example(

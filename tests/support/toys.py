@@ -153,8 +153,8 @@ def first_words(text: str) -> str:
 
 def settings_of(words: str) -> dict[str, Any]:
     """Return settings as they are typed, with blanks between them."""
-    typed = dict(word.split("=", 1) for word in words.split())
-    return {name: yaml.safe_load(value) for name, value in typed.items()}
+    values = dict(word.split("=", 1) for word in words.split())
+    return {name: yaml.safe_load(value) for name, value in values.items()}
 
 
 def build_tiny(name: str, **settings: Any) -> Any:

@@ -125,9 +125,9 @@ def test_a_killed_sweep_continues(tmp_path: Path) -> None:
     assert sweep.predictions() == undisturbed.predictions()
     assert not [path for path in sweep.cache.rglob("*") if ".partial" in path.name]
     wait_until(lambda: not sweep.left_behind())
-    said = sweep.finish()
-    assert "6 runs: 0 done, 6 found finished, 0 failed" in said
-    assert said.count("already finished") == 6  # by this process: no other was started
+    output = sweep.finish()
+    assert "6 runs: 0 done, 6 found finished, 0 failed" in output
+    assert output.count("already finished") == 6  # by this process: no other was started
     logs = [path.read_text() for path in sweep.results.rglob("points/*.log")]
     assert logs
     assert not any("already finished" in log for log in logs)

@@ -125,8 +125,8 @@ def test_what_cannot_be_launched_is_one_line(
 ) -> None:
     """A launcher, its setting, or a swept key that does not exist is wrong usage; no point is run."""
     results = f"results_dir={tmp_path / 'r'}"
-    said = run_command(2, "run", "-m", "model=lead", results, *words.split()).err
-    assert message in said.splitlines()[-1]
+    stderr = run_command(2, "run", "-m", "model=lead", results, *words.split()).err
+    assert message in stderr.splitlines()[-1]
     assert not list(tmp_path.rglob("record.json"))
 
 

@@ -185,8 +185,8 @@ def test_usual_names_are_recognized(line: str) -> None:
 def test_a_chosen_column_leaves_the_others_recognized() -> None:
     """`columns` chooses a field, and drops only what would be the same field; columns may change places."""
     row = {"id": "x", "document": "d", "documents": [], "abstract": "s", "teaser": "t"}
-    chosen = {"id": "x", "document": "t", "summary": "s"}
-    assert rename_keys(row, OWN_FIELDS, {"document": "teaser"}) == chosen
+    renamed = {"id": "x", "document": "t", "summary": "s"}
+    assert rename_keys(row, OWN_FIELDS, {"document": "teaser"}) == renamed
     swapped = {"id": "x", "document": "s", "summary": "d", "teaser": "t"}
     columns = {"document": "abstract", "summary": "document"}
     assert rename_keys(row, OWN_FIELDS, columns) == swapped

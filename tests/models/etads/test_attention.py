@@ -103,12 +103,12 @@ RAGGED = list(product(([5], [1, 7], [12, 3, 12]), (1, 4)))
 def test_focus_equals_loops_over_the_equations(lengths: list[int], heads: int) -> None:
     """Of ragged batches and any number of heads, every real token's output is what the equations say."""
     attention, (states, mask) = focusing(heads), ragged(lengths, heads)
-    found = attention(states, attention_mask=mask)[0]
+    actual = attention(states, attention_mask=mask)[0]
     # The library's other form of a mask.
     added = torch.zeros(mask.shape).masked_fill(~mask, torch.finfo(torch.float32).min)
-    assert torch.equal(attention(states, attention_mask=added)[0], found)
+    assert torch.equal(attention(states, attention_mask=added)[0], actual)
     for row, length in enumerate(lengths):
-        assert_close(found[row, :length], focus_by_loops(attention, states[row, :length]))
+        assert_close(actual[row, :length], focus_by_loops(attention, states[row, :length]))
 
 
 def test_centres_do_not_count_in_twos_under_autocast() -> None:
@@ -128,9 +128,9 @@ def test_saliency_equals_loops_over_the_equations(lengths: list[int], heads: int
     """Of ragged batches and any number of heads, the output is what the equations say."""
     attention, (source, mask) = selecting(heads), ragged(lengths, heads)
     states = torch.randn(len(lengths), 4, heads * WIDTH)
-    found = attention(states, key_value_states=source, attention_mask=mask)[0]
+    actual = attention(states, key_value_states=source, attention_mask=mask)[0]
     for row, length in enumerate(lengths):
-        assert_close(found[row], saliency_by_loops(attention, states[row], source[row, :length]))
+        assert_close(actual[row], saliency_by_loops(attention, states[row], source[row, :length]))
 
 
 def test_saliency_tells_the_weights_before_the_gate() -> None:

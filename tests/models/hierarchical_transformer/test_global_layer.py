@@ -33,8 +33,8 @@ def packed() -> tuple[Tensor, PackedParagraphs, list[list[Tensor]]]:
     parts = iter(states.split(sizes))
     nothing = torch.zeros(0, WIDTH)
     listed = [[next(parts) if size else nothing for size in one] for one in LENGTHS]
-    most = max(map(len, LENGTHS))
-    table = torch.tensor([[*one, *[0] * (most - len(one))] for one in LENGTHS])
+    longest = max(map(len, LENGTHS))
+    table = torch.tensor([[*one, *[0] * (longest - len(one))] for one in LENGTHS])
     real, flat = table > 0, table[table > 0]
     starts = flat.cumsum(0) - flat
     pieces = tuple(

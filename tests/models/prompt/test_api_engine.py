@@ -75,10 +75,10 @@ def failing(status: int, body: str) -> SuiteError:
 def test_answers_come_in_order_with_their_usage() -> None:
     """Answers are in the order of the requests and have the server's counts; `parallel_requests` are open at once."""
     with api_server(held=lambda number: True) as server, ThreadPoolExecutor() as pool:
-        asked = pool.submit(ask, open_api(server.base_url, parallel_requests=5), range(30))
+        pending = pool.submit(ask, open_api(server.base_url, parallel_requests=5), range(30))
         wait_until(lambda: server.most_at_once == 5)
         server.released.set()
-        answers = asked.result()
+        answers = pending.result()
     assert texts(answers) == expected(range(30))
     assert answers[0] == Answer(
         "text 0", complete=True, refused=False, prompt_tokens=3, output_tokens=2

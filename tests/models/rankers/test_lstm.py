@@ -87,8 +87,8 @@ def test_the_network_is_the_papers_equations() -> None:
     ]
     batch = ParagraphCollator(0)([{"units": row, "labels": [0.0] * len(row[1:])} for row in rows])
     with torch.no_grad():
-        found = model(**batch).logits
-        for of_row, (title, *paragraphs) in zip(found, rows, strict=True):
+        logits = model(**batch).logits
+        for of_row, (title, *paragraphs) in zip(logits, rows, strict=True):
             for value, ids in zip(of_row[1:], paragraphs, strict=False):
                 torch.testing.assert_close(value, by_hand(model, title, ids))
 

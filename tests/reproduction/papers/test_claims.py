@@ -84,8 +84,8 @@ SEVERAL_PARTS = """
 @pytest.mark.parametrize("line", SEVERAL_PARTS.strip().splitlines())
 def test_a_claim_of_several_parts_by_hand(line: str) -> None:
     """It is reproduced if all parts are, by the largest p-value; one reversed part, corrected for all, refutes it."""
-    given, expected = line.split(" → ")
-    parts = json.loads(given)
+    differences, expected = line.split(" → ")
+    parts = json.loads(differences)
     (verdict,) = evaluate_claims([ordered(*parts)])
     assert f"{verdict.outcome}, {verdict.p:.4g}, {verdict.claim}" == expected
     assert [part.difference for part in verdict.parts] == [mean for mean, _ in parts]
@@ -183,8 +183,8 @@ BOTH_MEASURES = """
 @pytest.mark.parametrize("line", BOTH_MEASURES.strip().splitlines())
 def test_measures_have_to_agree(line: str) -> None:
     """A claim on two measures is decided if both are, in the same way; otherwise both outcomes are shown."""
-    given, outcome = line.split(" → ")
-    first, second = json.loads(given)
+    differences, outcome = line.split(" → ")
+    first, second = json.loads(differences)
     parts = [part_of(effect_of(*first)), part_of(effect_of(*second))._replace(measure="rouge2")]
     (verdict,) = evaluate_claims([Claim(TWO_MEASURES, "probe", ("d",), parts, runs=RUNS)])
     assert verdict.outcome == outcome

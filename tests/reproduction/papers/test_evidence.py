@@ -204,7 +204,7 @@ def test_runs_of_the_systems(tmp_path: Path, model: str, words: list[str], measu
         f"model={model} dataset=jsonl dataset.path={write_jsonl(tmp_path / 'texts')} scale=tiny"
     )
     command += " score.resamples=100 train.max_steps=2 train.eval_steps=2 train.batch_size=8"
-    made = run_row(tmp_path / "results", *command.split(), *tiny, *words)
-    page = evidence_page(job_of(tmp_path / "results", 1, system=made))
+    record = run_row(tmp_path / "results", *command.split(), *tiny, *words)
+    page = evidence_page(job_of(tmp_path / "results", 1, system=record))
     assert (len(page.pictures), measure in set(page.numbers["measure"])) == (1, True)
     assert page.blocks[0].notes == ()

@@ -146,8 +146,8 @@ leadea [null], leadca [null] → reproduced: 40 examples
 @pytest.mark.parametrize("line", SEEDS.strip().splitlines())
 def test_too_few_seeds_decide_nothing(line: str, tmp_path: Path) -> None:
     """One or two common seeds are named; systems without seeds are tested over examples, and need none."""
-    given, expected = line.split(" → ")
-    rows = re.findall(r"(\w+) (\[.*?\])", given)
+    pairs, expected = line.split(" → ")
+    rows = re.findall(r"(\w+) (\[.*?\])", pairs)
     runs = {
         label: collect_runs(tmp_path, model, better, json.loads(seeds))
         for label, better, (model, seeds) in zip("ab", (0.1, 0.0), rows, strict=True)
