@@ -365,7 +365,7 @@ def describe_choice(block: LeaderboardBlock) -> list[str]:
     """Recommend a row of a block; say what part of the texts it never reads, and its cost.
 
     Candidates are the best row and those that are not shown to be below it. The one with the lowest price is chosen;
-    among equal prices, the fastest.
+    among equal prices, the fastest; among equal seconds, the best.
     """
     decided = block.decide()
     alike = block.ranked if decided is None else (decided.best, *decided.undecided)
@@ -377,9 +377,7 @@ def describe_choice(block: LeaderboardBlock) -> list[str]:
     if untested or (evaluation.groups or evaluation.n) < FEWEST_TEXTS:
         sentence = f"No choice: too few texts. {describe_leader(block)}"
         return [sentence, describe_needed(block)]
-    choice = min(
-        candidates, key=lambda row: (_price(row.representative), row.representative.seconds)
-    )
+    choice = min(candidates, key=_cost)
     reason = " It costs the least of those not shown to be below the best." if alike[1:] else ""
     sentence = f"Choose {choice.label}. {describe_leader(block)}{reason}"
     return [
@@ -389,6 +387,12 @@ def describe_choice(block: LeaderboardBlock) -> list[str]:
         describe_places(choice),
         _describe_cost(choice),
     ]
+
+
+def _cost(row: ResultRow) -> tuple[float, int]:
+    """Return price and whole seconds; parts of a second depend on what else the machine does."""
+    run = row.representative
+    return _price(run), max(1, round(run.seconds))
 
 
 def _price(run: RunRecord) -> float:

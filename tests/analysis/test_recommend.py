@@ -111,6 +111,14 @@ def test_the_cheapest_of_those_not_shown_to_be_below_the_best(
     assert sentences(finished_pair(scores, **changes), scores)[0] == sentence
 
 
+def test_parts_of_a_second_do_not_choose() -> None:
+    """Of two systems that both take less than a second or so, the better one is chosen, on a busy machine, too."""
+    scores = table(ea=0.004, lead=0.0)
+    for seconds in ((0.2, 0.1), (0.9, 0.1), (1.3, 1.1)):
+        runs = [finished(*row) for row in zip(scores, scores.values(), seconds, strict=True)]
+        assert sentences(runs, scores)[0].startswith("Choose ea. Nothing is shown: ")
+
+
 @pytest.mark.parametrize("better", [0.0, 0.1, 0.5])
 @pytest.mark.parametrize("number", [1, 2, 3, 5])
 def test_few_texts_choose_nothing(number: int, better: float) -> None:
