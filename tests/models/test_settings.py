@@ -1,4 +1,4 @@
-"""Settings of systems that cannot be meant, as they are typed: each is refused before anything is loaded."""
+"""Wrong settings of systems, as they are typed: each is refused before anything is loaded."""
 
 import pytest
 from support.toys import refuses, settings_of
@@ -38,7 +38,7 @@ REFUSED = {  # a model and its settings → what the line says
 
 
 @pytest.mark.parametrize("words", REFUSED)
-def test_what_cannot_be_meant_is_refused(words: str) -> None:
+def test_wrong_settings_are_refused(words: str) -> None:
     """One line names the setting, what is wrong, and what there is."""
     model, _, settings = words.partition(" ")
     with refuses(REFUSED[words]):
