@@ -65,7 +65,7 @@ def read_set(name: str, judged: Path) -> JudgedOutputs:
     _, where, leave_out = SETS[name]
     with tempfile.TemporaryDirectory() as copies:
         outputs = read_judged(judged_folder(name, judged, Path(copies)), where, leave_out)
-    first = {example.source_group(): key for key, example in reversed(outputs.examples.items())}
+    first = {example.source_group(): key for key, example in reversed([*outputs.examples.items()])}
     kept = [key in first.values() for key in outputs.examples]
     examples = {key: outputs.examples[key] for key in outputs.examples if key in first.values()}
     texts = outputs.outputs[outputs.outputs.index.get_level_values("id").isin(examples)]
