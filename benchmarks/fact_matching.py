@@ -59,7 +59,7 @@ class _WrittenRow(msgspec.Struct):
 
 
 class Labelled(NamedTuple):
-    """A fact in an output: its label by reading, and what the matcher says."""
+    """A fact in an output, `text`: its label by reading, and what the matcher says."""
 
     source: str
     system: str
@@ -67,6 +67,7 @@ class Labelled(NamedTuple):
     fact: PlantedFact
     label: str
     verdict: str
+    text: str
 
     @property
     def false_positive(self) -> bool:
@@ -109,7 +110,9 @@ def read_labels(released: Path) -> Iterator[Labelled]:
             else:
                 fact = msgspec.json.decode(row["fact"], type=PlantedFact)
             [verdict] = match_facts([fact], output.output)
-            yield Labelled(row["source"], system, example, fact, row["label"], verdict)
+            yield Labelled(
+                row["source"], system, example, fact, row["label"], verdict, output.output
+            )
 
 
 def read_written() -> Iterator[Labelled]:
@@ -118,7 +121,8 @@ def read_written() -> Iterator[Labelled]:
         for number, labels in enumerate(row.batches, start=1):
             for text, label in labels.items():
                 [verdict] = match_facts([row.planted], text)
-                yield Labelled(WRITTEN.stem, f"batch {number}", text, row.planted, label, verdict)
+                batch = f"batch {number}"
+                yield Labelled(WRITTEN.stem, batch, text, row.planted, label, verdict, text)
 
 
 def describe_errors(name: str, pairs: Sequence[Labelled]) -> list[object]:
