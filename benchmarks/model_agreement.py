@@ -37,7 +37,12 @@ from agreement import PUBLISHED, SETS, judged_folder
 from longsumbench.core import Example, Metric, Scoring, registry
 from longsumbench.files import write_atomically
 from longsumbench.metrics.judge_model import prompts
-from longsumbench.metrics.rank_statistics import draw_counts, percentile_interval, rank_agreement
+from longsumbench.metrics.rank_statistics import (
+    average_first_axis,
+    draw_counts,
+    percentile_interval,
+    rank_agreement,
+)
 from longsumbench.modeling.embeddings import SentenceEncoder
 from longsumbench.outputs.agreement import measure_agreement
 from longsumbench.outputs.judgements import JudgedOutputs, Measures, read_judged, score_judged
@@ -219,8 +224,10 @@ def biases_of(name: str, scored: Scored) -> Iterator[dict[str, Any]]:
     """Yield what is known of each measure in a set without people."""
     counts, words = scored.counts, scored.measures.scores["words"]
     for measure_name, values in scored.of_models.items():
-        kind, shown = "mean", counts @ np.nan_to_num(np.nanmean(values, axis=1))
-        yield interval_row(name, measure_name, kind, shown / counts.sum(axis=1), len(values))
+        of_documents = average_first_axis(values.T)
+        known = np.isfinite(of_documents)
+        means = counts @ np.nan_to_num(of_documents) / (counts @ known)
+        yield interval_row(name, measure_name, "mean", means, int(known.sum()))
         if is_verdict(measure_name):
             tau = rank_agreement(values, words, words, counts)["tau"]
             yield interval_row(name, measure_name, "tau with words", tau, len(values))
