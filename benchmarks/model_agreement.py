@@ -16,7 +16,8 @@ What was fixed before the first run:
   sentences of the largest cosine with a sentence of the source.
 * Language models: `judge` and `support` by probabilities, in bfloat16.
 * Measures: τ within documents with its interval over texts, and given length. It is *clear* if the interval does not
-  contain 0. Nothing is corrected for the number of rows.
+  contain 0. Nothing is corrected for the number of rows. How far τ is above that of the number of words was added after
+  the encoder's scores, and before those of language models.
 * Biases: τ within documents of a measure with the number of words; and in the first two documents of each set, the change
   of a measure if a harmless sentence is added to the summary, and if the question has "no or yes".
 """
@@ -212,12 +213,24 @@ def is_verdict(measure_name: str) -> bool:
 
 
 def agreement_of(name: str, scored: Scored) -> pd.DataFrame:
-    """Return the agreement of all measures with people in a set."""
+    """Return the agreement of all measures with people in a set, and how far it is above that of the number of words."""
     table = measure_agreement(scored.judged, scored.measures, RESAMPLES)
     columns = ["aspect", "level", "measure", "documents", "systems"]
     for statistic in ("tau", "partial"):
         columns += [statistic, f"{statistic}_lo", f"{statistic}_hi"]
-    return table.loc[table["level"] != "pooled", columns].assign(set=name)
+    table = table.loc[table["level"] == "within", columns].set_index(["aspect", "measure"])
+    words = scored.measures.scores["words"]
+    for aspect, judgements in zip(scored.judged.aspects, scored.judged.judgements, strict=True):
+        people = np.round(average_first_axis(judgements), 12)
+        of_words = rank_agreement(words, people, words, scored.counts)["tau"]
+        for measure_name, values in scored.measures.scores.items():
+            tau = rank_agreement(values, people, words, scored.counts)["tau"]
+            # errors are counted, so a measure is right if it goes against them
+            more = (of_words - tau) if "error" in aspect else (tau - of_words)
+            limits = percentile_interval(more, len(people))
+            for ending, value in zip(("", "_lo", "_hi"), (more[0], *limits), strict=True):
+                table.loc[(aspect, measure_name), f"beyond_words{ending}"] = value
+    return table.reset_index().assign(set=name)
 
 
 def biases_of(name: str, scored: Scored) -> Iterator[dict[str, Any]]:

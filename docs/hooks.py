@@ -70,20 +70,6 @@ MEASURES = {  # column of the CSV → heading
     "words": "words",
     "annotators": "people",
 }
-MODEL_MEASURES = {
-    "rouge1_f": "R-1",
-    "MiniLM: bertscore_f": "BERTScore, MiniLM",
-    "MiniLM: cosine_reference": "cosine with the reference, MiniLM",
-    "MiniLM: cosine_source": "cosine with the source, MiniLM",
-    "SmolLM2: judge_recall": "`judge` recall, SmolLM2",
-    "SmolLM2: judge_precision": "`judge` precision, SmolLM2",
-    "SmolLM2: support": "`support`, SmolLM2",
-    "Qwen: judge_recall": "`judge` recall, Qwen",
-    "Qwen: judge_precision": "`judge` precision, Qwen",
-    "Qwen: support": "`support`, Qwen",
-    "words": "words",
-    "annotators": "people",
-}
 FAULT_METRICS = {
     "entity_precision": "names",
     "number_precision": "numbers",
@@ -283,29 +269,18 @@ def leaderboard() -> str:
 
 def agreement_with_people() -> str:
     """Return τ within documents of metrics and people, for each set and aspect."""
-    return agreement_table("agreement.csv", MEASURES)
-
-
-def agreement_of_models() -> str:
-    """Return the same table of metrics that need a model."""
-    return agreement_table("model_agreement.csv", MODEL_MEASURES)
-
-
-def agreement_table(file: str, measures: dict[str, str]) -> str:
-    """Return τ within documents of those measures that a file has, for each set and aspect."""
-    rows = pd.read_csv(FIGURES / file).query("level == 'within'")
-    shown = [measure for measure in measures if measure in set(rows["measure"])]
-    rows = rows[rows["measure"].isin(shown)]
+    rows = pd.read_csv(FIGURES / "agreement.csv").query(
+        "level == 'within' and measure in @MEASURES"
+    )
     cells = []
     for judged, (texts, aspects) in JUDGED.items():
         for aspect in aspects:
             chosen = rows[(rows["set"] == judged) & (rows["aspect"] == aspect)].set_index("measure")
             documents, systems = int(chosen["documents"].max()), int(chosen["systems"].max())
             size = f"{documents} × {systems}{'†' if systems < FEW_SYSTEMS else ''}"
-            taus = [agreement_cell(chosen, measure, documents) for measure in shown]
+            taus = [agreement_cell(chosen, measure, documents) for measure in MEASURES]
             cells.append([texts, aspect.replace("_", " "), size, *taus])
-    headings = [measures[measure] for measure in shown]
-    return table(["texts", "aspect", "documents × systems", *headings], cells)
+    return table(["texts", "aspect", "documents × systems", *MEASURES.values()], cells)
 
 
 def agreement_cell(rows: pd.DataFrame, measure: str, documents: int) -> str:
@@ -347,7 +322,6 @@ GENERATORS = {
     "datasets": datasets,
     "published_recipes": published_recipes,
     "agreement_with_people": agreement_with_people,
-    "agreement_of_models": agreement_of_models,
     "planted_faults": planted_faults,
     **{kind: partial(names, kind) for kind in ("rankers", "scales", "experiments")},
 }
