@@ -125,17 +125,22 @@ def faults_table(rows: pd.DataFrame) -> Table:
     lines = []
     for (fault, corpus), found in rows.groupby(["fault", "corpus"]):
         areas = found.set_index("metric")["auc"].reindex(metrics)
-        values = [f"**{area:.2f}**" if area >= SEEN else f"{area:.2f}" for area in areas]
+        values = [f"**{area:.2f}**" if is_seen(area) else f"{area:.2f}" for area in areas]
         lines.append((str(fault), f"`{corpus}`", str(found["n"].max()), *values))
     headings = [str(heading_of(metric)) for metric in metrics]
     return Table(PAGE, ("fault", "corpus", "n", *headings), lines)
+
+
+def is_seen(area: float) -> bool:
+    """Return whether an AUC, as it is shown, is that of a metric that sees a fault."""
+    return round(area, 2) >= SEEN
 
 
 def describe_faults(rows: pd.DataFrame) -> Iterator[str]:
     """Say of each kind of fault which metrics see it in all corpora."""
     for fault, found in rows.groupby("fault"):
         smallest = found.groupby("metric", sort=False)["auc"].min()
-        seen = [str(heading_of(str(metric))) for metric, area in smallest.items() if area >= SEEN]
+        seen = [str(heading_of(str(metric))) for metric, area in smallest.items() if is_seen(area)]
         by = join_names(seen, "; ") if seen else f"none (at most {found['auc'].max():.2f})"
         yield f"A planted {fault} is seen in all corpora by: {by}."
 

@@ -30,6 +30,7 @@ def agreements(judged: tuple[str, str], **taus: tuple[float, float, float]) -> p
 
 
 def test_what_agrees_is_ranked_and_compared_with_length() -> None:
+    """Measures that are clear, also given length, are named by τ; those above the number of words again."""
     rows = agreements(
         REPORTS,
         rouge1_f=(0.4, 0.3, 0.2),
@@ -46,12 +47,14 @@ def test_what_agrees_is_ranked_and_compared_with_length() -> None:
 
 
 def test_nothing_that_an_interval_leaves_open_is_said() -> None:
+    """An interval that reaches 0 shows nothing, also if that given length does not."""
     rows = agreements(REPORTS, rouge1_f=(0.09, 0.09, 0.09), Qwen__support=(-0.1, 0.5, 0.5))
     said = page.describe_agreement(rows, *REPORTS)
     assert said == "Relevance in reports: none is shown to agree with people."
 
 
 def test_a_measure_of_errors_agrees_if_it_goes_against_them() -> None:
+    """The sign of τ is turned for errors."""
     rows = agreements(MEETINGS, rouge1_f=(-0.4, -0.4, 0.2), Qwen__support=(0.4, 0.4, 0.0))
     assert page.describe_agreement(rows, *MEETINGS).endswith(
         "first: R-1. Shown to agree more than the number of words: R-1. Reversed: support, Qwen."
@@ -59,6 +62,7 @@ def test_a_measure_of_errors_agrees_if_it_goes_against_them() -> None:
 
 
 def test_a_clear_value_is_bold_and_a_missing_one_empty() -> None:
+    """Cells of the table are τ, bold if clear, and empty where a set has none."""
     rows = agreements(REPORTS, rouge1_f=(0.4, 0.3, 0.2), words=(-0.05, 0.0, 0.0))
     [first, words] = page.agreement_table(rows).rows
     assert (first[:2], words[:2]) == (("R-1", "**0.40**"), ("words", "−0.05"))
@@ -73,6 +77,7 @@ def test_a_clear_value_is_bold_and_a_missing_one_empty() -> None:
     ],
 )
 def test_a_fault_is_seen_if_it_is_in_all_corpora(areas: tuple[float, float], said: str) -> None:
+    """One corpus in which a metric does not see a fault is enough to say so."""
     rows = pd.DataFrame(
         {"fault": "name", "metric": "Qwen: support", "corpus": ["a", "b"], "auc": areas}
     )
@@ -80,6 +85,7 @@ def test_a_fault_is_seen_if_it_is_in_all_corpora(areas: tuple[float, float], sai
 
 
 def test_a_judge_that_tells_nothing_apart_is_named() -> None:
+    """Sets whose margin is not shown are named; of changes, those that are clear."""
     rows = [
         {"set": "a", "measure": "Qwen: judge_margin", "kind": "mean", "lo": 0.1, "hi": 0.2},
         {"set": "b", "measure": "Qwen: judge_margin", "kind": "mean", "lo": -0.1, "hi": 0.2},
@@ -107,6 +113,7 @@ class Length:
 def test_scores_are_added_once_and_those_of_longer_summaries_to_others(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    """Scores that are there are not computed again; other variants are scored in the first documents."""
     documents = {}
     for number in range(12):
         source = (text_document(f"Source {number}."),) if number else ()
