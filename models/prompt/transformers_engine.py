@@ -3,7 +3,7 @@
 import math
 from collections.abc import Iterator, Sequence
 from dataclasses import asdict, dataclass, replace
-from functools import partial
+from functools import lru_cache, partial
 from itertools import groupby, takewhile
 from typing import Any
 
@@ -166,7 +166,9 @@ class TransformersEngine(CausalCheckpoint):
             )
         return outputs[:, rows.ids.shape[1] :]
 
-    def _weigh_choices(self, prompts: Sequence[list[int]], choices: Sequence[str]) -> list[Answer]:
+    def _weigh_choices(
+        self, prompts: Sequence[list[int]], choices: tuple[str, ...]
+    ) -> list[Answer]:
         """Return the probabilities of choices after some prompts; what all prompts begin with is read once."""
         # The padding after what is shared would count in a window, and a state is no list of tokens.
         window = self.described.get_text_config().to_dict().get("sliding_window") or math.inf
@@ -188,7 +190,10 @@ class TransformersEngine(CausalCheckpoint):
         )
         with checked_logits(self.network, sampled=False), without_defaults(self.network):
             if shared:
-                options["past_key_values"] = self.network(beginnings[:1]).past_key_values
+                reader = (
+                    self.network.base_model
+                )  # without scores of the next token, which nobody needs
+                options["past_key_values"] = reader(beginnings[:1]).past_key_values
                 options["past_key_values"].batch_repeat_interleave(len(prompts))
             outputs = self.network.generate(
                 input_ids=torch.cat([beginnings, ids], dim=1),
@@ -196,21 +201,13 @@ class TransformersEngine(CausalCheckpoint):
                 generation_config=settings,
                 **options,
             )
-        texts = self._texts_of_choices(choices)
+        texts = _find_texts_of_choices(self.tokenizer, choices)
         probabilities = outputs.logits[0].float().softmax(dim=-1)[:, list(texts)].tolist()
         answers = []
         for prompt, values in zip(prompts, probabilities, strict=True):
             weighed = sum_choices(zip(texts.values(), values, strict=True), choices)
             answers.append(Answer("", True, False, len(prompt), 0, probabilities=weighed))
         return answers
-
-    def _texts_of_choices(self, choices: Sequence[str]) -> dict[int, str]:
-        """Return the tokens that may be one of the choices → their texts."""
-        texts = {}
-        for token, place in self.tokenizer.get_vocab().items():
-            if any(choice in token.casefold() for choice in choices):
-                texts[place] = self.tokenizer.decode([place])
-        return texts
 
     def _make_answer(
         self,
@@ -307,6 +304,16 @@ class _Rows:
         mask = pad_sequence(list(torch.split(self.mask[:, : self.begins], self.num_pages)), True)
         processor = AnswerProcessor(decoding, limit, ends, ids, mask, self.begins, draws)
         return PageMixture(self.num_pages, confidence_function, processor, self.ids.device, draws)
+
+
+@lru_cache(8)  # a large vocabulary takes a second
+def _find_texts_of_choices(tokenizer: Any, choices: tuple[str, ...]) -> dict[int, str]:
+    """Return the tokens that may be one of the choices → their texts."""
+    texts = {}
+    for token, place in tokenizer.get_vocab().items():
+        if any(choice in token.casefold() for choice in choices):
+            texts[place] = tokenizer.decode([place])
+    return texts
 
 
 def _count_shared(prompts: Sequence[Sequence[int]]) -> int:
