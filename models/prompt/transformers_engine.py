@@ -35,8 +35,6 @@ from longsumbench.models.prompt.page_mixture import (
     page_weights,
 )
 
-# Of a batch on a CPU: there, attention with padding is so slow that long prompts take longer together than one by one.
-_MOST_CHARACTERS = 48_000
 # Done by AnswerProcessor.
 _IN_ANSWERS = {"no_repeat_ngram_size": 0, "repetition_penalty": 1.0, "min_new_tokens": None}
 
@@ -104,15 +102,11 @@ class TransformersEngine(CausalCheckpoint):
     unfinished: UnfinishedWork | None = None
 
     def answer(self, requests: Sequence[Request], decoding: Decoding) -> Iterator[Answer]:
-        """Yield the answers in order, about `decoding.batch_size` prompts at once, on a CPU fewer long ones.
-
-        If answers are sampled, one at a time.
-        """
+        """Yield the answers in order, about `decoding.batch_size` prompts at once; one answer if they are sampled."""
         if not self.config.device_map:
             self.network.to(choose_device(decoding.device))
         size = 1 if decoding.temperature else decoding.batch_size
-        on_cpu = self.network.device.type == "cpu"
-        for batch in _batches(requests, size, _MOST_CHARACTERS if on_cpu else math.inf):
+        for batch in _batches(requests, size):
             if self.unfinished is None:
                 yield from self._answer_batch(batch, decoding)
                 continue
@@ -324,23 +318,18 @@ def _count_shared(prompts: Sequence[Sequence[int]]) -> int:
     return sum(1 for _ in takewhile(lambda tokens: len(set(tokens)) == 1, columns))
 
 
-def _batches(
-    requests: Sequence[Request], size: int, most_characters: float
-) -> Iterator[list[Request]]:
-    """Yield requests that can be answered together, of about `size` prompts and so many characters, in their order."""
+def _batches(requests: Sequence[Request], size: int) -> Iterator[list[Request]]:
+    """Yield requests that can be answered together, of about `size` prompts, in their order."""
     for _, alike in groupby(requests, _request_limits):
         batch: list[Request] = []
-        num_prompts = num_characters = 0
+        num_prompts = 0
         for request in alike:
-            pages = (request.messages, *request.more_pages)
-            characters = sum(len(message["content"]) for page in pages for message in page)
-            is_full = num_prompts + len(pages) > size
-            if batch and (is_full or num_characters + characters > most_characters):
+            num_pages = 1 + len(request.more_pages)
+            if batch and num_prompts + num_pages > size:
                 yield batch
-                batch, num_prompts, num_characters = [], 0, 0
+                batch, num_prompts = [], 0
             batch.append(request)
-            num_prompts += len(pages)
-            num_characters += characters
+            num_prompts += num_pages
         yield batch
 
 

@@ -84,26 +84,6 @@ def test_answers_are_those_of_generate(search: str, folder: Path) -> None:
     assert len({one.text for one in answers}) == len(REQUESTS)
 
 
-def test_a_batch_on_a_cpu_has_few_long_prompts(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Short prompts fill a batch, long ones come in smaller ones, and one above the limit alone; all are answered."""
-    long = [replace(REQUESTS[1], seed=number) for number in range(3)]
-    engine, limit = open_causal(causal_folder()), 2 * len(TEXTS[1])
-    sizes = []
-    answer_batch = engine._answer_batch
-
-    def answer(requests: Sequence[Request], decoding: Decoding) -> Any:
-        sizes.append(len(requests))
-        return answer_batch(requests, decoding)
-
-    monkeypatch.setattr(engine, "_answer_batch", answer)
-    monkeypatch.setattr("longsumbench.models.prompt.transformers_engine._MOST_CHARACTERS", limit)
-    longest = Request(({"role": "user", "content": TEXTS[1] * 3},), 0, 12)
-    requests = [*[REQUESTS[0]] * 5, *long, longest, REQUESTS[0]]
-    together = list(engine.answer(requests, replace(GREEDY, batch_size=4)))
-    assert sizes == [4, 2, 2, 1, 1]
-    assert together == [answer for one in requests for answer in engine.answer([one], GREEDY)]
-
-
 def test_samples_depend_on_their_seeds_alone(folder: Path) -> None:
     """A sampled answer is that of `generate` under the request's seed, alone as in a batch."""
     opened, decoding = open_causal(folder), replace(GREEDY, temperature=0.8, top_p=0.9)
