@@ -11,20 +11,35 @@ older than the metric `answers`, so nothing was chosen to suit it.
 
 import argparse
 from collections.abc import Iterator
+from functools import cache
 from pathlib import Path
 
 import pandas as pd
+import yaml  # type: ignore[import-untyped] # not annotated
 from fact_matching import HERE, Labelled, read_labels, read_written
 from scipy.stats import binomtest
 from tabulate import tabulate
 
+from longsumbench.conf import CONF
 from longsumbench.core import Example, Scoring, registry
-from longsumbench.files import write_atomically
+from longsumbench.files import read_text, write_atomically
 from longsumbench.metrics.fact_matching import MISSING, RIGHT, WRONG
 
 OUTCOMES = HERE / "fact_answers.csv"
 LABELS = ["source", "kind", "label", "matcher"]
 READER, GUESS = "reader: ", "guess: "
+
+
+@cache
+def questions() -> dict[str, str]:
+    """Return kind → what is asked about a planted fact."""
+    return dict(yaml.safe_load(read_text(CONF / "answers.yaml"))["planted"])
+
+
+def has_question(pair: Labelled) -> bool:
+    """Return whether the metric has a question about facts of this kind; meetings have others."""
+    kinds = " ".join(dict.fromkeys(part.kind for part in pair.fact.answer))
+    return kinds in questions()
 
 
 def ask_reader(name: str, file: str, pairs: list[Labelled], texts: list[str]) -> pd.DataFrame:
@@ -86,7 +101,9 @@ def main() -> None:
     options = parser.parse_args()
     if options.reader:
         name, _, file = options.reader.partition("=")
-        pairs = [*read_labels(options.outputs), *read_written()]
+        labelled = [*read_labels(options.outputs), *read_written()]
+        pairs = [pair for pair in labelled if has_question(pair)]
+        print(f"{len(labelled) - len(pairs)} facts without a question of their kind are left out")
         table = ask_reader(name, file, pairs, [pair.text for pair in pairs])
         if OUTCOMES.exists():
             known = pd.read_csv(OUTCOMES).drop(columns=[*LABELS, *table.columns], errors="ignore")

@@ -26,7 +26,7 @@ from itertools import combinations
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from probe_claims import FRONT_PAGES, Table, differences, put_tables
+from probe_claims import Table
 from readings import (
     BUDGET,
     LARGE_BUDGET,
@@ -88,16 +88,6 @@ STRATEGIES: dict[str, dict[str, Any]] = {  # name → what differs from COMMON
     "merging with passages": {"reading": "stages", "merge_with": "passages"},
     "refine": {"reading": "refine"},
     "chain of agents": {"reading": "refine", "final": True},
-}
-
-
-FRONT_PART = "one"
-FRONT_HEADINGS = ("minus `beginning`", "words", "tokens sent")
-IN_WORDS = {  # strategy of FRONT_PART → what a model reads
-    "`beginning`": "the first 1,500 tokens",
-    "`ends`": "the beginning and the end",
-    "`select`": "the most central sentences",
-    "`beginning of 7900`": "the first 7,900 tokens",
 }
 
 
@@ -316,19 +306,6 @@ def table_of(
     return Table(PAGE, (part.title, "strategy", *headings, "tokens sent", "requests"), lines)
 
 
-def front_tables(whole: Table) -> list[Table]:
-    """Return some columns of FRONT_PART for the front pages, with the best row that copies sentences."""
-    columns = [whole.columns.index(heading) for heading in FRONT_HEADINGS]
-    lines = []
-    for row in whole.rows:
-        model, strategy, score = row[:3]
-        reads = IN_WORDS.get(strategy, strategy)
-        if strategy in IN_WORDS or lines[-1][0] != model:
-            lines.append((model, reads, score, *(row[column] for column in columns)))
-    headings = ("model", "reads", f"R-Lsum, {whole.columns[2]}", *FRONT_HEADINGS)
-    return [Table(page, headings, lines) for page in FRONT_PAGES]
-
-
 def mean_words(row: ResultRow) -> float:
     """Return the mean words of a row's outputs."""
     outputs = row.representative.evaluation.outputs
@@ -394,7 +371,7 @@ def main() -> None:
     results = Results(options.results_dir)
     tables: list[Table] = []
     sentences: list[str] = []
-    for name, part in zip(options.parts, parts, strict=True):
+    for part in parts:
         if not results.bundle(part.dataset).is_file():
             continue
         rows, extracts, scores = read_rows(results, part)
@@ -403,20 +380,8 @@ def main() -> None:
             continue
         gains = correct_differences(gains_of(rows, part, scores))
         tables.append(table_of(part, rows, extracts, gains))
-        said = [*sentences_of(part, rows, scores)]
-        sentences += said
-        if name == FRONT_PART and (options.write or options.check):
-            write_front(front_tables(tables[-1]), said, options.write)
+        sentences += sentences_of(part, rows, scores)
     show_or_write(PAGE, tables, sentences, options)
-
-
-def write_front(tables: Sequence[Table], sentences: Sequence[str], write: bool) -> None:
-    """Put tables into the front pages, or end the program if these lack a row or a sentence about a model."""
-    if write:
-        put_tables(tables)
-    said = [(page, sentence) for page in FRONT_PAGES for sentence in sentences[:FRONT_SENTENCES]]
-    if lacking := differences(tables, said):
-        sys.exit("\n".join(lacking))
 
 
 if __name__ == "__main__":

@@ -184,9 +184,8 @@ class TransformersEngine(CausalCheckpoint):
         )
         with checked_logits(self.network, sampled=False), without_defaults(self.network):
             if shared:
-                reader = (
-                    self.network.base_model
-                )  # without scores of the next token, which nobody needs
+                # Nobody needs the scores of the next token here.
+                reader = self.network.base_model
                 options["past_key_values"] = reader(beginnings[:1]).past_key_values
                 options["past_key_values"].batch_repeat_interleave(len(prompts))
             outputs = self.network.generate(
