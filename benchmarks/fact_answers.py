@@ -10,9 +10,11 @@ older than the metric `answers`, so nothing was chosen to suit it.
 """
 
 import argparse
+import sys
 from collections.abc import Iterator
 from functools import cache
 from pathlib import Path
+from typing import NamedTuple
 
 import pandas as pd
 import yaml  # type: ignore[import-untyped] # not annotated
@@ -26,6 +28,7 @@ from longsumbench.files import read_text, write_atomically
 from longsumbench.metrics.fact_matching import MISSING, RIGHT, WRONG
 
 OUTCOMES = HERE / "fact_answers.csv"
+PAGE = "docs/how-to/answers.md"
 LABELS = ["source", "kind", "label", "matcher"]
 READER, GUESS = "reader: ", "guess: "
 
@@ -63,30 +66,64 @@ def ask_reader(name: str, file: str, pairs: list[Labelled], texts: list[str]) ->
     return pd.DataFrame(rows)
 
 
+class Errors(NamedTuple):
+    """How often somebody errs about whether an output states a fact, and how often otherwise than the matcher does."""
+
+    size: int
+    stated: int
+    found_wrongly: int
+    missed: int
+    unlike: int
+    matcher_right: int
+
+    @property
+    def share(self) -> str:
+        """The errors in percent."""
+        return f"{100 * (self.found_wrongly + self.missed) / self.size:.1f}"
+
+    @property
+    def interval(self) -> str:
+        """The 95 % interval of the errors (Wilson), in percent."""
+        errors = self.found_wrongly + self.missed
+        low, high = binomtest(errors, self.size).proportion_ci(method="wilson")
+        return f"{100 * low:.1f}–{100 * high:.1f}"
+
+
+def count_errors(rows: pd.DataFrame, column: str) -> Errors:
+    """Compare a column of outcomes with the labels, and with the matcher where the two differ."""
+    stated, found, by_matcher = (rows[name] == RIGHT for name in ("label", column, "matcher"))
+    unlike = found != by_matcher
+    return Errors(
+        len(rows),
+        int(stated.sum()),
+        int((found & ~stated).sum()),
+        int((~found & stated).sum()),
+        int(unlike.sum()),
+        int((by_matcher == stated)[unlike].sum()),
+    )
+
+
 def describe(table: pd.DataFrame) -> Iterator[list[object]]:
     """Yield a row for each source and whoever says which facts an output states."""
-    stated = table["label"] == RIGHT
-    judges = ["matcher", *(column for column in table if column not in LABELS)]
+    judges = ["matcher", *(str(column) for column in table if column not in LABELS)]
     for source, rows in [*table.groupby("source"), ("all", table)]:
         for judge in judges:
-            found = rows[judge] == RIGHT
-            own = stated[rows.index]
-            errors, size = int((found != own).sum()), len(rows)
-            low, high = binomtest(errors, size).proportion_ci(method="wilson")
-            apart = rows[(rows[judge] == RIGHT) != (rows["matcher"] == RIGHT)]
-            matcher_right = (apart["matcher"] == RIGHT) == (apart["label"] == RIGHT)
-            yield [
-                source,
-                judge,
-                size,
-                int(own.sum()),
-                int((found & ~own).sum()),
-                int((~found & own).sum()),
-                f"{100 * errors / size:.1f}",
-                f"{100 * low:.1f}–{100 * high:.1f}",
-                len(apart),
-                int(matcher_right.sum()),
-            ]
+            errors = count_errors(rows, judge)
+            yield [source, judge, *errors[:4], errors.share, errors.interval, *errors[4:]]
+
+
+def sentences_of(table: pd.DataFrame) -> Iterator[str]:
+    """Say how often each reader errs, and who is right where the matcher differs."""
+    matcher = count_errors(table, "matcher")
+    for column in table:
+        if str(column).startswith(READER):
+            errors, name = count_errors(table, str(column)), str(column).removeprefix(READER)
+            guesses = count_errors(table, GUESS + name)
+            yield (
+                f"Of {errors.size:,} facts that a reader labelled, {name} errs about {errors.share} % ({errors.interval}),"
+                f" without any text about {guesses.share} %, and the matcher about {matcher.share} %. {name} and the"
+                f" matcher differ about {errors.unlike}; there, the label is the matcher's in {errors.matcher_right}."
+            )
 
 
 def main() -> None:
@@ -98,6 +135,7 @@ def main() -> None:
         "--outputs", type=Path, default=HERE.parents[1] / "shared/data/qmsum_outputs"
     )
     parser.add_argument("--reader", metavar="NAME=FILE")
+    parser.add_argument("--check", action="store_true", help=f"compare the sentences with {PAGE}")
     options = parser.parse_args()
     if options.reader:
         name, _, file = options.reader.partition("=")
@@ -109,9 +147,16 @@ def main() -> None:
             known = pd.read_csv(OUTCOMES).drop(columns=[*LABELS, *table.columns], errors="ignore")
             table = table.join(known)
         write_atomically(OUTCOMES, table.to_csv(index=False, lineterminator="\n"))
+    known = pd.read_csv(OUTCOMES)
+    sentences = [*sentences_of(known)]
+    if options.check:
+        page = " ".join((HERE.parent / PAGE).read_text(encoding="utf-8").split())
+        sys.exit(
+            "\n".join(f"{PAGE} lacks: {said}" for said in sentences if said not in page) or None
+        )
     headings = ["source", "by", "n", "stated", "false +", "false −", "error %", "95 %"]
     headings += ["unlike the matcher", "matcher right"]
-    print(tabulate([*describe(pd.read_csv(OUTCOMES))], headings, disable_numparse=True))
+    print(tabulate([*describe(known)], headings, disable_numparse=True), *sentences, sep="\n")
 
 
 if __name__ == "__main__":

@@ -1,0 +1,34 @@
+"""The sentence of benchmarks/fact_answers.py, on outcomes made up so that other ones would be false."""
+
+import fact_answers as program
+import pandas as pd
+import pytest
+
+
+@pytest.mark.parametrize(
+    ("label", "said"),
+    [
+        ("right", "errs about 50.0 % (15.0–85.0), without any text about 75.0 %, and the matcher"),
+        ("missing", "errs about 25.0 % (4.6–69.9), without any text about 50.0 %, and the matcher"),
+    ],
+)
+def test_readers_are_compared_with_labels_and_the_matcher(label: str, said: str) -> None:
+    """Errors are facts found wrongly or missed; of those on which the matcher differs, its right ones are counted."""
+    table = pd.DataFrame(
+        {
+            "source": "made up",
+            "kind": "date",
+            "label": [label, "right", "wrong", "missing"],
+            "matcher": ["right", "right", "missing", "missing"],
+            "reader: R": ["missing", "right", "right", "wrong"],
+            "guess: R": ["wrong", "wrong", "right", "wrong"],
+        }
+    )
+    [sentence] = program.sentences_of(table)
+    assert said in sentence
+    matcher_right = 2 if label == "right" else 1
+    assert sentence.endswith(
+        f"differ about 2; there, the label is the matcher's in {matcher_right}."
+    )
+    rows = {row[1]: row[2:6] for row in program.describe(table) if row[0] == "all"}
+    assert rows["matcher"] == [4, 2 if label == "right" else 1, 0 if label == "right" else 1, 0]
