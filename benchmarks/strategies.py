@@ -187,7 +187,8 @@ def publish_parts(parts: Sequence[Part], options: argparse.Namespace) -> None:
         for run in results.records(name):
             folders[writes_text(run)].append(results.run_folder(run))
         publish(folders[True], [name], published, keep=True, files=(*KEPT, OUTPUTS))
-        publish(folders[False], [name], published, keep=True)
+        if folders[False]:
+            publish(folders[False], [name], published, keep=True)
 
 
 def read_rows(results: Results, part: Part) -> tuple[Rows, list[ResultRow], ScoresOfRuns]:

@@ -141,7 +141,9 @@ def on_page_markdown(markdown: str, page: Page, config: MkDocsConfig, files: Fil
     pages[ROOT / "README.md"] = "index.md"
     pages |= {path: str(path.relative_to(ROOT / "docs").with_suffix(".md")) for path in NOTEBOOKS}
     source = Path(page.file.abs_src_path or "")
-    if page.file.src_uri.startswith(("index", "tables/", "concepts/which-number", "concepts/metrics-with")):
+    if page.file.src_uri.startswith(
+        ("index", "tables/", "concepts/which-number", "concepts/metrics-with")
+    ):
         page.meta["hide"] = ["toc"]  # room for wide tables
 
     def link(found: re.Match[str]) -> str:
