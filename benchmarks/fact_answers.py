@@ -4,9 +4,9 @@ python benchmarks/fact_answers.py --reader NAME=FILE.gguf     asks a language mo
 python benchmarks/fact_answers.py                             the table of all readers
 
 `benchmarks/fact_matching.py` describes the labelled facts and their sources; --outputs is the same folder. fact_answers.csv
-has a row for a fact: its label, the matcher's verdict, and for each reader whether its answer from the output was right
-(RIGHT), from nothing (GUESSED) and what is between (MISSING: "not said"). It has no texts. Greedy, in bfloat16. Labels are
-older than the metric `answers`, so nothing was chosen to suit it.
+has a row for a fact: its label, the matcher's verdict, and what each reader's answer was worth, from the output and as a
+guess without it: right, wrong or missing. It has no texts. Readers are greedy, in bfloat16. Labels are older than the metric
+`answers`, so none was chosen to suit it.
 """
 
 import argparse
@@ -18,8 +18,7 @@ from typing import NamedTuple
 
 import pandas as pd
 import yaml  # type: ignore[import-untyped] # not annotated
-from fact_matching import HERE, Labelled, read_labels, read_written
-from scipy.stats import binomtest
+from fact_matching import HERE, Labelled, error_interval, read_labels, read_written
 from tabulate import tabulate
 
 from longsumbench.conf import CONF
@@ -45,7 +44,7 @@ def has_question(pair: Labelled) -> bool:
     return kinds in questions()
 
 
-def ask_reader(name: str, file: str, pairs: list[Labelled], texts: list[str]) -> pd.DataFrame:
+def ask_reader(name: str, file: str, pairs: list[Labelled]) -> pd.DataFrame:
     """Return the labels with what a reader's answers are worth."""
     settings = {"dtype": "bfloat16"}
     scoring = Scoring(device="cpu", answer_model=file, judge_settings=settings)
@@ -53,15 +52,16 @@ def ask_reader(name: str, file: str, pairs: list[Labelled], texts: list[str]) ->
     examples = []
     for number, pair in enumerate(pairs):
         examples.append(Example(str(number), None, None, (), (), planted=(pair.fact,)))
-    metric.prepare(zip(texts, examples, strict=True))
+    metric.prepare((pair.text, example) for pair, example in zip(pairs, examples, strict=True))
     rows = []
-    for text, example, pair in zip(texts, examples, pairs, strict=True):
-        scores = metric.score(text, example)
-        answer = MISSING if scores["answers_missing"] else WRONG
+    for pair, example in zip(pairs, examples, strict=True):
+        scores = metric.score(pair.text, example)
         row = {"source": pair.source, "kind": pair.fact.kind}
         row |= {"label": pair.label, "matcher": pair.verdict}
-        row[READER + name] = RIGHT if scores["answers"] else answer
-        row[GUESS + name] = RIGHT if scores["answers_guessed"] else WRONG
+        # Without an answer, shares are NaN: it says nothing.
+        answer = WRONG if scores["answers_wrong"] > 0 else MISSING
+        row[READER + name] = RIGHT if scores["answers"] > 0 else answer
+        row[GUESS + name] = RIGHT if scores["answers_guessed"] > 0 else WRONG
         rows.append(row)
     return pd.DataFrame(rows)
 
@@ -84,9 +84,7 @@ class Errors(NamedTuple):
     @property
     def interval(self) -> str:
         """The 95 % interval of the errors (Wilson), in percent."""
-        errors = self.found_wrongly + self.missed
-        low, high = binomtest(errors, self.size).proportion_ci(method="wilson")
-        return f"{100 * low:.1f}–{100 * high:.1f}"
+        return error_interval(self.found_wrongly + self.missed, self.size)
 
 
 def count_errors(rows: pd.DataFrame, column: str) -> Errors:
@@ -120,7 +118,7 @@ def sentences_of(table: pd.DataFrame) -> Iterator[str]:
             errors, name = count_errors(table, str(column)), str(column).removeprefix(READER)
             guesses = count_errors(table, GUESS + name)
             yield (
-                f"Of {errors.size:,} facts that a reader labelled, {name} errs about {errors.share} % ({errors.interval}),"
+                f"Of {errors.size:,} labelled facts, {name} errs about {errors.share} % ({errors.interval}),"
                 f" without any text about {guesses.share} %, and the matcher about {matcher.share} %. {name} and the"
                 f" matcher differ about {errors.unlike}; there, the label is the matcher's in {errors.matcher_right}."
             )
@@ -142,13 +140,15 @@ def main() -> None:
         labelled = [*read_labels(options.outputs), *read_written()]
         pairs = [pair for pair in labelled if has_question(pair)]
         print(f"{len(labelled) - len(pairs)} facts without a question of their kind are left out")
-        table = ask_reader(name, file, pairs, [pair.text for pair in pairs])
+        table = ask_reader(name, file, pairs)
         if OUTCOMES.exists():
-            known = pd.read_csv(OUTCOMES).drop(columns=[*LABELS, *table.columns], errors="ignore")
-            table = table.join(known)
+            earlier = pd.read_csv(OUTCOMES)
+            if not earlier[LABELS].equals(table[LABELS]):
+                sys.exit(f"{OUTCOMES.name} has other labels: remove it, and ask all readers again")
+            table = table.join(earlier.drop(columns=[*table.columns], errors="ignore"))
         write_atomically(OUTCOMES, table.to_csv(index=False, lineterminator="\n"))
-    known = pd.read_csv(OUTCOMES)
-    sentences = [*sentences_of(known)]
+    outcomes = pd.read_csv(OUTCOMES)
+    sentences = [*sentences_of(outcomes)]
     if options.check:
         page = " ".join((HERE.parent / PAGE).read_text(encoding="utf-8").split())
         sys.exit(
@@ -156,7 +156,7 @@ def main() -> None:
         )
     headings = ["source", "by", "n", "stated", "false +", "false −", "error %", "95 %"]
     headings += ["unlike the matcher", "matcher right"]
-    print(tabulate([*describe(known)], headings, disable_numparse=True), *sentences, sep="\n")
+    print(tabulate([*describe(outcomes)], headings, disable_numparse=True), *sentences, sep="\n")
 
 
 if __name__ == "__main__":

@@ -131,10 +131,15 @@ def describe_errors(name: str, pairs: Sequence[Labelled]) -> list[object]:
     negatives = sum(pair.false_negative for pair in pairs)
     apart = sum(pair.label != pair.verdict for pair in pairs) - positives - negatives
     errors, n = positives + negatives, len(pairs)
-    low, high = binomtest(errors, n).proportion_ci(method="wilson")
     stated = sum(pair.label == RIGHT for pair in pairs)
-    interval = f"{100 * low:.1f}–{100 * high:.1f}"
-    return [name, n, stated, positives, negatives, f"{100 * errors / n:.1f}", interval, apart]
+    share = f"{100 * errors / n:.1f}"
+    return [name, n, stated, positives, negatives, share, error_interval(errors, n), apart]
+
+
+def error_interval(errors: int, number: int) -> str:
+    """Return the 95 % interval of a share of errors (Wilson), in percent."""
+    low, high = binomtest(errors, number).proportion_ci(method="wilson")
+    return f"{100 * low:.1f}–{100 * high:.1f}"
 
 
 def print_table(pairs: Sequence[Labelled], group: Callable[[Labelled], str], heading: str) -> None:

@@ -72,11 +72,11 @@ def read_set(name: str, judged: Path) -> JudgedOutputs:
     with tempfile.TemporaryDirectory() as copies:
         outputs = read_judged(judged_folder(name, judged, Path(copies)), where, leave_out)
     first = {example.source_group(): key for key, example in reversed([*outputs.examples.items()])}
-    kept = [key in first.values() for key in outputs.examples]
+    is_first = [key in first.values() for key in outputs.examples]
     examples = {key: outputs.examples[key] for key in outputs.examples if key in first.values()}
     texts = outputs.outputs[outputs.outputs.index.get_level_values("id").isin(examples)]
     return outputs._replace(
-        examples=examples, outputs=texts, judgements=outputs.judgements[:, :, kept]
+        examples=examples, outputs=texts, judgements=outputs.judgements[:, :, is_first]
     )
 
 
@@ -93,8 +93,9 @@ class Cosines:
         scores = {}
         cosines = []
         for reference in example.references:
-            other = self.encoder(reference).sum(axis=0)
-            cosines.append(total @ other / (np.linalg.norm(total) * np.linalg.norm(other)))
+            of_reference = self.encoder(reference).sum(axis=0)
+            length = np.linalg.norm(total) * np.linalg.norm(of_reference)
+            cosines.append(total @ of_reference / length)
         scores["cosine_reference"] = max(cosines)
         if source := [sentence for sentence in example.sentences() if sentence.strip()]:
             scores["cosine_source"] = (vectors @ self.encoder(source).T).max(axis=1).mean()
@@ -238,9 +239,9 @@ def biases_of(name: str, scored: Scored) -> Iterator[dict[str, Any]]:
     counts, words = scored.counts, scored.measures.scores["words"]
     for measure_name, values in scored.of_models.items():
         of_documents = average_first_axis(values.T)
-        known = np.isfinite(of_documents)
-        means = counts @ np.nan_to_num(of_documents) / (counts @ known)
-        yield interval_row(name, measure_name, "mean", means, int(known.sum()))
+        is_scored = np.isfinite(of_documents)
+        means = counts @ np.nan_to_num(of_documents) / (counts @ is_scored)
+        yield interval_row(name, measure_name, "mean", means, int(is_scored.sum()))
         if is_verdict(measure_name):
             tau = rank_agreement(values, words, words, counts)["tau"]
             yield interval_row(name, measure_name, "tau with words", tau, len(values))
@@ -269,12 +270,12 @@ def changes_of(model: str, table: pd.DataFrame) -> Iterator[dict[str, Any]]:
         changes = of_variants[variant][measures] - of_variants[PLAIN][measures]
         of_documents = changes.groupby(["set", "id"]).mean()
         for measure_name, values in of_documents.items():
-            known = values.dropna()
-            if is_verdict(str(measure_name)) and len(known):
-                counts = draw_counts(RESAMPLES, len(known), 0)
-                draws = counts @ known.to_numpy() / len(known)
+            scored = values.dropna()
+            if is_verdict(str(measure_name)) and len(scored):
+                counts = draw_counts(RESAMPLES, len(scored), 0)
+                draws = counts @ scored.to_numpy() / len(scored)
                 yield interval_row(
-                    "all", f"{model}: {measure_name}", f"change, {variant}", draws, len(known)
+                    "all", f"{model}: {measure_name}", f"change, {variant}", draws, len(scored)
                 )
 
 

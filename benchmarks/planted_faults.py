@@ -278,8 +278,9 @@ def main() -> None:
     path, measured = PUBLISHED, pd.concat(tables)
     if of_models:
         path = PUBLISHED_OF_MODELS
-        known = pd.read_csv(path) if path.exists() else measured[:0]
-        measured = pd.concat([known[~known["metric"].isin(measured["metric"])], measured])
+        published = pd.read_csv(path) if path.exists() else measured[:0]
+        of_others = published[~published["metric"].isin(measured["metric"])]
+        measured = pd.concat([of_others, measured])
     write_atomically(path, measured.to_csv(index=False, lineterminator="\n", float_format="%.4f"))
     print(path)
 

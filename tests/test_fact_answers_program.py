@@ -1,8 +1,14 @@
 """The sentence of benchmarks/fact_answers.py, on outcomes made up so that other ones would be false."""
 
+import math
+from collections.abc import Iterable
+
 import fact_answers as program
 import pandas as pd
 import pytest
+from fact_matching import read_written
+
+from longsumbench.core import Example, registry
 
 
 @pytest.mark.parametrize(
@@ -32,3 +38,26 @@ def test_readers_are_compared_with_labels_and_the_matcher(label: str, said: str)
     )
     rows = {row[1]: row[2:6] for row in program.describe(table) if row[0] == "all"}
     assert rows["matcher"] == [4, 2 if label == "right" else 1, 0 if label == "right" else 1, 0]
+
+
+class Silent:
+    """A metric whose reader answers nothing at all."""
+
+    def __init__(self, scoring: object) -> None:
+        pass
+
+    def prepare(self, items: Iterable[tuple[str, Example]]) -> None:
+        """Ask nothing."""
+
+    def score(self, prediction: str, example: Example) -> dict[str, float]:
+        """Return no score."""
+        columns = ("answers", "answers_wrong", "answers_missing", "answers_guessed")
+        return dict.fromkeys(columns, math.nan)
+
+
+def test_a_reader_without_an_answer_is_not_right(monkeypatch: pytest.MonkeyPatch) -> None:
+    """What has no score counts as missing."""
+    monkeypatch.setattr(type(registry.metrics), "load", lambda metrics, name: Silent)
+    table = program.ask_reader("R", "FILE", list(read_written())[:3])
+    assert set(table["reader: R"]) == {"missing"}
+    assert set(table["guess: R"]) == {"wrong"}
