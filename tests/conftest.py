@@ -22,12 +22,10 @@ __all__ = ["run_command", "typed"]
 
 # No test depends on the speed of the machine. A folder of `tmp_path` may serve all examples of a test.
 UNCHECKED = [HealthCheck.too_slow, HealthCheck.function_scoped_fixture]
-settings.register_profile("any machine", deadline=None, suppress_health_check=UNCHECKED)
-settings.load_profile("any machine")
 
 # Marker of tests that are run only when asked for → what they are.
 ASKED_FOR = {
-    "slow": "takes minutes, or repeats a property on more inputs",
+    "slow": "takes minutes, or repeats a property on more inputs; all properties then try new ones each time",
     "slurm": "needs a SLURM, which tests/slurm/start.sh starts",
     "api_server": "needs `transformers serve` (pip install 'transformers[serving]'), `vllm`, or xllamacpp and --weights",
     "latex": "needs a LaTeX with siunitx (Debian: texlive-latex-extra, texlive-science)",
@@ -76,7 +74,14 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 
 
 def pytest_configure(config: pytest.Config) -> None:
-    """Describe the markers."""
+    """Describe the markers; properties are tried on the same inputs everywhere, unless asked for more."""
+    settings.register_profile(
+        "any machine",
+        deadline=None,
+        suppress_health_check=UNCHECKED,
+        derandomize=not config.getoption("slow"),
+    )
+    settings.load_profile("any machine")
     for marker, about in ASKED_FOR.items():
         config.addinivalue_line("markers", f"{marker}: {about}; run with {_option_of(marker)}")
     config.addinivalue_line("markers", f"weights: {WEIGHTS}; run with --weights FOLDER")

@@ -228,7 +228,10 @@ class LongText:
         return spans
 
     def best(self, spans: Sequence[Span], order: Sequence[int], room: PromptRoom) -> list[int]:
-        """Return indices whose spans fit into a prompt together: each of an order, unless it does not fit as well."""
+        """Return indices whose spans fit into a prompt together: the first of an order, then each that fits as well.
+
+        A beginning of the order may fit although a shorter one does not: a span that fills a gap saves its mark.
+        """
 
         def excess(indices: Sequence[int]) -> int:
             return room.excess(self.joined(spans[index] for index in indices))
