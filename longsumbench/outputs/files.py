@@ -8,9 +8,10 @@
 Files may be compressed (.gz). A text is running text or a list of sentences; in .dec and .ref files it is a list.
 """
 
+import logging
 import re
 import shlex
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from math import isnan
 from pathlib import Path
@@ -42,6 +43,7 @@ from longsumbench.runs.predictions import read_summaries
 from longsumbench.runs.record import RunRecord
 from longsumbench.runs.results import Results, split_read_by
 
+_log = logging.getLogger(__name__)
 Value = TypeVar("Value")
 _IDS_IN_MESSAGE = 3  # most ids in a message
 
@@ -166,7 +168,8 @@ def read_outputs(path: Path, ids: Sequence[str]) -> dict[str, RawText]:
         Id → output. Ids of rows and of files may be unknown.
 
     Raises:
-        DataError: the file cannot be read, an id occurs twice, or the number of lines is not that of the examples.
+        DataError: the file cannot be read, an id occurs twice, the number of lines is not that of the examples, or the
+            names of files are neither ids nor numbered.
     """
     path = _find_predictions_file(path)
     kind = detect_format(path)
@@ -177,11 +180,9 @@ def read_outputs(path: Path, ids: Sequence[str]) -> dict[str, RawText]:
         texts = _read_text_lines(path)
     else:
         files = dict(_read_texts(path, OUTPUT_FIELDS, _prediction_in))
-        # Names that are ids; otherwise the order of the numbers in the names
         if files.keys() & set(ids):
             return files
-        numbers = {name: _last_number(name) for name in files}
-        names = sorted(files, key=lambda name: (len(numbers[name]), numbers[name]))
+        names = _by_last_number(files, ids, path)
         texts = [files[name] for name in names]
     if len(texts) != len(ids):
         count = format_count(len(texts), "line" if kind == LINES else "output")
@@ -420,6 +421,17 @@ def _last_number(stem: str) -> str:
     """Return the last number in a name without leading zeros, or the name if it has no number."""
     numbers = re.findall(r"\d+", stem)
     return (numbers[-1].lstrip("0") or "0") if numbers else stem
+
+
+def _by_last_number(names: Collection[str], ids: Sequence[str], folder: Path) -> list[str]:
+    """Return names in the order of their last numbers; `ids` are of examples, of which no file has the name."""
+    numbers = {name: _last_number(name) for name in names}
+    problem = f"no file has the id of an example as its name ({first_ids(ids)})"
+    if len(set(numbers.values())) < len(names) or not all(map(str.isdecimal, numbers.values())):
+        raise DataError(f"{problem}, nor each a number of its own; rename the files", folder)
+    ordered = sorted(names, key=lambda name: (len(numbers[name]), numbers[name]))
+    _log.info(f"{problem}: the n-th by its number, the first is {ordered[0]!r}, is of the n-th")
+    return ordered
 
 
 def _text_in_file(file: Path) -> RawText:

@@ -117,8 +117,7 @@ def match_outputs(
     """
     texts.check_split(settings.split)
     split, split_name = texts.splits[settings.split], f"the {settings.split} split of {texts.name}"
-    if not any(map(_has_reference, split)):
-        raise DataError(f"{split_name} has no references{texts.split_advice}: nothing to score")
+    texts.check_references(settings.split)
     by_id = read_outputs(outputs.path, split.ids) if outputs.texts is None else outputs.texts
     by_id = dict(zip(by_id, remove_control_codes(by_id.items()), strict=True))
     # Both kinds of unknown ids are named in one line
@@ -147,10 +146,6 @@ def match_outputs(
     if empty := sum(not summary.text.strip() for summary in summaries):
         _log.warning(f"empty outputs, which score 0: {empty:,} of {len(summaries):,}")
     return summaries
-
-
-def _has_reference(example: core.Example) -> bool:
-    return any(" ".join(sentences).strip() for sentences in example.references)
 
 
 def only_summarized(texts: Texts, split: str, ids: Collection[str]) -> Texts:

@@ -152,7 +152,9 @@ def _carry_out(
     devices = (config.train.device, config.decode.device, config.score.device)
     started_in = replace(environment(devices), processes=processes)  # the commit may change later
     split = texts.splits[config.dataset.split]
-    system.check_examples(split[index] for index in range(num_summarized(split, config.decode)))
+    number = num_summarized(split, config.decode)
+    texts.check_references(config.dataset.split, number)
+    system.check_examples(split[index] for index in range(number))
     scoring.warn_about_dropped_letters(config.score, split)
     results.write_run_config(config, folder)
     write_environment(workdir)

@@ -78,6 +78,20 @@ def test_a_bad_row_is_named_by_file_and_line(toy: Path, fails: Fails) -> None:
     assert f"{toy}/{problem}" in fails(3, f"dataset.path={toy}")
 
 
+@pytest.mark.parametrize("words", ["", "decode.limit=1"])
+def test_texts_without_references_are_not_summarized(
+    words: str, tmp_path: Path, fails: Fails
+) -> None:
+    """Nothing could be scored, so nothing is written; with a limit, references of further examples are no help."""
+    rows = [{**GOOD, "summary": None}, {**GOOD, "id": "b", "summary": "One." * bool(words)}]
+    path = tmp_path / "texts.jsonl"
+    path.write_text("".join(f"{json.dumps(row)}\n" for row in rows))
+    error = fails(3, f"dataset.path={path}", "model.length=5", *words.split())
+    assert "the test split of jsonl has no references (read: texts.jsonl" in error
+    assert "dataset.plant=8" in error
+    assert not list(tmp_path.glob("results/**/predictions.jsonl"))
+
+
 def test_wrong_usage_is_told_with_the_nearest_name(toy: Path, fails: Fails) -> None:
     """An invalid word ends with exit code 2 before any work, and says what could be."""
     for line in USAGE.strip().splitlines():

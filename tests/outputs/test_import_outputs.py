@@ -125,7 +125,7 @@ def test_the_same_outputs_are_one_run(
 
 
 def test_formats_give_the_same_run(
-    imported: Typed, toy: Path, held_out: Path, tmp_path: Path
+    imported: Typed, toy: Path, held_out: Path, tmp_path: Path, log_lines: list[str]
 ) -> None:
     """JSON lines, lines in the split's order, folders named by ids or by numbers, and a run's folder mean the same."""
     outputs = [get_output(row) for row in rows_of(toy)]
@@ -140,6 +140,22 @@ def test_formats_give_the_same_run(
     for path in (lines, by_name, by_number, folders_of(toy)[0]):
         assert imported(path)[0] == 0
         assert len(folders_of(toy)) == 1
+    assert sum("the first is '5_decoded'" in line for line in log_lines) == 1
+
+
+@pytest.mark.parametrize("name", ["zoo {letter}", "{letter}_2024", "{letter}"])
+def test_files_without_ids_need_numbers(
+    name: str, imported: Typed, toy: Path, tmp_path: Path
+) -> None:
+    """Names that are neither ids nor have a number of their own say nothing about whose outputs they are."""
+    folder = tmp_path / "named"
+    folder.mkdir()
+    for letter, one in zip("hgfedcba", map(get_output, rows_of(toy)), strict=True):
+        (folder / f"{name.format(letter=letter)}.txt").write_text(one["prediction"])
+    code, out, err = imported(folder)
+    assert (code, out, err.count("\n")) == (3, "", 1)
+    assert "no file has the id of an example as its name" in err
+    assert "nor each a number of its own; rename the files" in err
 
 
 def test_intersect_imports_examples_with_an_output(

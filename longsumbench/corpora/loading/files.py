@@ -14,6 +14,7 @@ from longsumbench.corpora.loading.row_files import (
     FileRow,
     describe_file,
     files_in_folder,
+    holds_rows,
     read_file,
 )
 from longsumbench.corpora.loading.text_files import (
@@ -21,6 +22,7 @@ from longsumbench.corpora.loading.text_files import (
     list_names,
     list_shards,
     undivided_name,
+    visible_files,
 )
 from longsumbench.corpora.loading.usual_keys import usual_fields
 from longsumbench.errors import DataError, UsageError
@@ -32,6 +34,7 @@ SPLITS = {
     "test": "test",
 }
 _SPLIT_FILE = re.compile(rf"({'|'.join(SPLITS)})({'|'.join((*ROW_ENDINGS, '.txt'))})(\.gz)?")
+_NAMED_SPLIT = re.compile(rf".+[-_.]{_SPLIT_FILE.pattern}")  # "xsum_test.jsonl"
 
 
 def files_source(
@@ -106,9 +109,8 @@ def _find_splits(path: Path) -> dict[str, Path]:
     if not path.is_dir():
         check_is_file(path)
         return {"test": path}
-    splits = one_per_split(
-        (_split_name(place), place) for place in path.iterdir() if _is_split(place)
-    )
+    named = [(_split_name(place), place) for place in path.iterdir() if _is_split(place)]
+    splits = one_per_split(named) or _find_named_splits(path)
     if not splits and files_in_folder(path):
         return {"test": path}
     if not splits:
@@ -122,6 +124,16 @@ def _find_splits(path: Path) -> dict[str, Path]:
         )
         raise DataError(f"{expected}; {advice}", path)
     return splits
+
+
+def _find_named_splits(folder: Path) -> dict[str, Path]:
+    """Return split → file of rows, if the names of all such files end in one, and not all in the same."""
+    files = [file for file in visible_files(folder, "*") if holds_rows(file.name)]
+    names = [_NAMED_SPLIT.fullmatch(undivided_name(file)) for file in files]
+    found = [(name[1], file) for name, file in zip(names, files, strict=True) if name]
+    if len(found) < len(files) or len({SPLITS[name] for name, _ in found}) < 2:
+        return {}
+    return one_per_split(found)
 
 
 def _split_name(place: Path) -> str:

@@ -103,6 +103,16 @@ class Texts:
             choices = f"choose dataset.split={', '.join(self.splits)}{self.split_advice}"
             raise DataError(f"{self.name} has no {split} split; {choices}")
 
+    def check_references(self, split: str, number: int | None = None) -> None:
+        """Check that one of the first examples of a split, or of all, has a reference.
+
+        Raises:
+            DataError: none has.
+        """
+        if not any(self.splits[split].reference_words[:number]):
+            problem = f"the {split} split of {self.name} has no references{self.split_advice}: nothing to score"
+            raise DataError(f"{problem}; add some, or plant facts to look for by dataset.plant=8")
+
     @contextmanager
     def naming_files(self) -> Iterator[None]:
         """Add the names of the read files to an error about a missing training split."""

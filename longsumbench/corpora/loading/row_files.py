@@ -15,6 +15,7 @@ import csv
 import json
 import logging
 import sys
+import unicodedata
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import suppress
 from functools import partial
@@ -301,9 +302,10 @@ def texts_by_name(folder: Path, endings: Sequence[str] = TEXT_ENDINGS) -> dict[s
     texts: dict[str, Path] = {}
     for file in visible_files(folder, "*"):
         if file.suffix.lower() in endings:
-            if file.stem in texts:
-                raise DataError(f"{texts[file.stem].name} has the same name; remove one", file)
-            texts[file.stem] = file
+            name = unicodedata.normalize("NFC", file.stem)  # macOS may write "ü" as two characters
+            if name in texts:
+                raise DataError(f"{texts[name].name} has the same name; remove one", file)
+            texts[name] = file
     return texts
 
 

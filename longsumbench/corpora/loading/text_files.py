@@ -18,7 +18,8 @@ from longsumbench.errors import DataError
 from longsumbench.formatting import format_count
 
 _MAX_NAMES = 5  # files in a message
-_PART_NAME = re.compile(r"(.*?)[-_.]?(\d+)[-_]of[-_](\d+)(.*)")
+# Earlier releases of `datasets` add a hash of the part to its name
+_PART_NAME = re.compile(r"(.*?)[-_.]?(\d+)[-_]of[-_](\d+)(?:-[0-9a-f]{16})?(.*)")
 _NOT_OBJECT = "not a JSON object"
 _NOT_ON_LINE = f"{_NOT_OBJECT} on one line"
 _SURROGATE = re.compile(r"\\u[dD][89a-fA-F]")  # as JSON may write one
@@ -56,7 +57,7 @@ def list_shards(path: Path) -> list[Path]:
     """Return the parts of a file that was divided ("test-00000-of-00002.jsonl") in their order, or the one file.
 
     Raises:
-        DataError: a part is missing.
+        DataError: a part is missing, or there twice.
     """
     name = _PART_NAME.fullmatch(path.name)
     if name is None:
@@ -65,7 +66,9 @@ def list_shards(path: Path) -> list[Path]:
     for file in path.parent.iterdir():
         match = _PART_NAME.fullmatch(file.name)
         if match and match.group(1, 3, 4) == name.group(1, 3, 4):
-            parts[int(match[2])] = file
+            twin = parts.setdefault(int(match[2]), file)
+            if twin != file:
+                raise DataError(f"{twin.name} is the same part; remove one", file)
     if len(parts) != int(name[3]):
         problem = f"a part of {name[1]}{name[4]}: of its {int(name[3]):,} parts {len(parts):,} are in this folder"
         raise DataError(f"{problem}; add the others, or rename the file if it is whole", path)

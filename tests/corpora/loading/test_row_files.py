@@ -3,6 +3,7 @@
 import gzip
 import json
 import logging
+import unicodedata
 from collections.abc import Callable
 from functools import partial
 from pathlib import Path
@@ -23,7 +24,7 @@ from longsumbench.corpora.loading.usual_keys import (
     rename_keys,
 )
 from longsumbench.errors import DataError
-from longsumbench.outputs.files import read_pairs
+from longsumbench.outputs.files import read_outputs, read_pairs
 
 TEXTS = [
     {"id": "a", "document": 'One; "two", three.\n\nFour.', "summary": "One, two."},
@@ -121,6 +122,19 @@ def test_a_folder_of_pairs_has_a_row_per_name(tmp_path: Path, cache: ArtifactCac
         read(tmp_path, cache)
 
 
+def test_names_with_the_same_letters_are_the_same(tmp_path: Path) -> None:
+    """A Mac may write "ü" as two characters: the text, its reference and its output still belong together."""
+    same = {"Zürich": "Zürich", "Öl": "Öl"}
+    forms = {"texts": "NFD", "references": "NFC", "decoded": "NFD"}
+    for folder, form in forms.items():
+        (tmp_path / folder).mkdir()
+        for name in ("Zürich", "Öl"):
+            (tmp_path / folder / f"{unicodedata.normalize(form, name)}.txt").write_text(name)
+    assert {row["id"]: row["summary"].strip() for row in rows_of(tmp_path)} == same
+    pairs = read_outputs(tmp_path / "decoded", ["Öl", "Zürich"])
+    assert pairs == same
+
+
 def test_a_folder_of_texts_alone_is_a_split(
     tmp_path: Path, cache: ArtifactCache, caplog: pytest.LogCaptureFixture
 ) -> None:
@@ -161,6 +175,57 @@ def test_parts_of_a_split_are_read_together(tmp_path: Path, cache: ArtifactCache
     pd.DataFrame(TEXTS[1:]).to_parquet(second)
     for path in (first, second, tmp_path):
         assert read(path, cache).fingerprint == read(whole, cache).fingerprint
+
+
+def test_parts_may_have_a_hash(tmp_path: Path, cache: ArtifactCache) -> None:
+    """As earlier releases of `datasets` name them: each part has its own, and still belongs to its split."""
+    names = [
+        f"{part}-{content:016x}.parquet"
+        for content, part in enumerate(
+            ("train-00000-of-00001", "test-00000-of-00002", "test-00001-of-00002"),
+            0xB42A775F407CEE45,
+        )
+    ]
+    for name, row in zip(names, (TEXTS[0], *TEXTS), strict=False):
+        pd.DataFrame([row]).to_parquet(tmp_path / name)
+    splits = read(tmp_path, cache).splits
+    assert {name: split.ids for name, split in splits.items()} == {
+        "train": ["a"],
+        "test": ["a", "b"],
+    }
+    pd.DataFrame(TEXTS[:1]).to_parquet(tmp_path / "test-00001-of-00002-0000000000000000.parquet")
+    with pytest.raises(DataError, match="is the same part; remove one"):
+        read(tmp_path, cache)
+
+
+@pytest.mark.parametrize(
+    ("names", "splits"),
+    [
+        (["xsum_train.jsonl", "xsum_val.jsonl", "xsum_test.jsonl"], "train validation test"),
+        (["news.train.csv.gz", "news.dev.csv.gz"], "train validation"),
+        (["a_test.jsonl", "b_test.jsonl"], "test"),  # one and the same: two sources of its texts
+        (["a_test.jsonl", "a_train.jsonl", "more.jsonl"], "test"),
+    ],
+)
+def test_a_name_may_end_in_its_split(
+    names: list[str], splits: str, tmp_path: Path, cache: ArtifactCache
+) -> None:
+    """If all files of rows do, and they name different splits; a README next to them is none of the texts."""
+    folder = tmp_path / "folder"
+    folder.mkdir()
+    (folder / "README.md").write_text("About the texts.")
+    for number, name in enumerate(names):
+        rows = [{**row, "id": f"{number}{row['id']}"} for row in TEXTS]
+        text = as_csv(rows) if ".csv" in name else "\n".join(map(json.dumps, rows))
+        packed = gzip.compress(text.encode()) if name.endswith(".gz") else text.encode()
+        (folder / name).write_bytes(packed)
+    found = read(folder, cache).splits
+    assert " ".join(found) == splits
+    assert sum(map(len, found.values())) == len(names) * len(TEXTS) + (splits == "test")
+    if len(found) > 1:
+        (folder / names[0].replace("train", "training_train")).write_text("{}")
+        with pytest.raises(DataError, match="two files for the split 'train'"):
+            read(folder, cache)
 
 
 ROWS_AND_NAMES = """

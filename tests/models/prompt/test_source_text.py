@@ -202,7 +202,7 @@ def test_the_best_that_fit_are_chosen(
 def test_gaps_are_marked_where_text_is_left_out(
     documents: list[list[list[str]]], picks: set[int]
 ) -> None:
-    """Neighbours are joined as in the text, whatever their order; a mark is only between others."""
+    """Neighbours are joined as in the text, in any order; a mark is only between others."""
     text = long_text("trained", *documents)
     snippets = text.snippets(12)
     chosen = sorted(index for index in picks if index < len(snippets))
