@@ -30,10 +30,10 @@ _BEFORE_MESSAGE = r"[^<\n]*(?=<\|(?:message|constrain)\|>)"
 _MARKS = {
     "other_turn": rf"{_TURN}{_OTHER_ROLE}\b{_TURN_END}|<[|｜]{_OTHER_ROLE}(?:_token)?[|｜]>|\[\|{_OTHER_ROLE}\|\]",
     "turn": rf"{_TURN}(?:{_ROLE}\b)?{_TURN_END}|<[|｜]{_ROLE}(?:_token)?[|｜]>|\[\|{_ROLE}\|\]",
-    # it may end thinking that the chat template began; most models, Mistral, Kimi, Cohere, Apertus, MedGemma
+    # it may end thinking that the chat template began; most models, Mistral, Kimi, Cohere, Apertus, MedGemma, Apriel
     "thinking_end": (
         rf"</[\w:-]*{_THOUGHT}>|(?-i:\[/THINK(?:ING)?\])|◁/think▷|<\|end_?(?:of_?)?{_THOUGHT}\|>|<\|inner_suffix\|>"
-        r"|<unused95>"
+        r"|<unused95>|\[BEGIN FINAL RESPONSE\]"
     ),
     # gpt-oss, also after a decoder that drops special tokens: "analysisLet me read.assistantfinalA summary."; Gemma
     "answer": (
@@ -50,7 +50,7 @@ _MARKS = {
     "special": (
         r"<[|｜](?:begin|start|end|im|header|eo[a-z]|bos|fim|pad|sep|reserved|python_tag)[\w▁]*[|｜]>|</?s>"
         r"|<(?:\w+:)?(?:eos|bos|pad|eot|eod|sop|end_of_\w+|turn\|)>|\[/?INST\]|<</?SYS>>"
-        r"|\[(?:EOS|BOS|PAD|gMASK)\]|\[\|endofturn\|\]"
+        r"|\[(?:EOS|BOS|PAD|gMASK)\]|\[\|endofturn\|\]|\[END FINAL RESPONSE\]"
     ),
     "end": r"\Z",
 }
@@ -88,6 +88,13 @@ def has_marks(text: str) -> bool:
     """Return True if a text has thinking or marks of a chat format."""
     marks = known_marks("</think>").finditer(text)
     return any(mark.lastgroup != "end" for mark in marks)
+
+
+def begins_thinking(prompt: str, thinking_end: str) -> bool:
+    """Return True if a prompt ends with a mark that begins thinking."""
+    written = prompt.rstrip()
+    marks = known_marks(thinking_end).finditer(written)
+    return any(mark.lastgroup == "thinking" and mark.end() == len(written) for mark in marks)
 
 
 def thinking_start(thinking_end: str) -> str:

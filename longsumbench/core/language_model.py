@@ -54,6 +54,8 @@ class Answer:
     unread_tokens: int = 0
     # Thinking that is not in the text, because the server separated it.
     thinking: str = ""
+    # Tokens of thinking by the server's count, which may not show the thinking; 0 if it does not count them.
+    thinking_tokens: int = 0
     # The new tokens, without the end; only of engines that `gives_tokens`.
     ids: tuple[int, ...] = ()
     # The weight of each page at each new token, [pages, tokens]; None unless evidence is kept of several pages.

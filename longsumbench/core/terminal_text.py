@@ -19,7 +19,7 @@ _REPLACED: tuple[tuple[str, str | Callable[[re.Match[str]], str]], ...] = (
     # The short form of an escape; texts in a wrong encoding have the same character.
     (r"\x9b(?=[0-?]+[@-~]|[mK])", "\x1b["),
     # A screen that is cleared, or a second screen that is left, before other text.
-    (r"(?s)\A.*\x1b(?:c|\[[23]J|\[\?(?:47|1049)l)(?=(?:\x1b\[H)?[^\x1b]*\w)", ""),
+    (r"(?s)\A.*\x1b(?:c|\[(?:H\x1b\[0?|[23])J|\[\?(?:47|1049)l)(?=(?:\x1b\[H)?[^\x1b]*\w)", ""),
     # What is erased when the cursor is back where its place was stored, or on the line before.
     (r"\x1b(?:7|\[s)[^\x1b]*\x1b(?:8|\[u)", ""),
     (r"(?<![^\n])[^\n]*\n[^\n]*\x1b\[1?[AF](?=\r|\x1b\[(?:[02]?K|0?J|[01]?G))", ""),
@@ -31,7 +31,8 @@ _REPLACED: tuple[tuple[str, str | Callable[[re.Match[str]], str]], ...] = (
     # Half a word at the end of a line, which is erased and written again on the next one.
     (r"(?<!\S)\S*\x1b\[\d*D\x1b\[0?K\r?\n", ""),
     # Back to the beginning of the line, and what is overwritten there; back by some characters.
-    (r"\x1b\[(?:[01]?G|2K)", "\r"),
+    (r"\x1b\[[01]?G", "\r"),
+    (r"(?<![^\n])[^\n]*\x1b\[2K", ""),
     (r"(?<![^\n])[^\n]*\r(?=[^\r\n])", ""),
     (r"\x1b\[(\d{0,3})D", lambda move: "\b" * int(move[1] or 1)),
     (r"(?<![^\n\b])([^\n\b]*)(\x08+)", lambda back: back[1][: -len(back[2])]),
@@ -47,7 +48,7 @@ def remove_control_codes(outputs: Iterable[tuple[str, str | tuple[str, ...]]]) -
     """
     ids = []
     for name, output in outputs:
-        shown = _show_text(output) if isinstance(output, str) else tuple(map(_show_text, output))
+        shown = show_text(output) if isinstance(output, str) else tuple(map(show_text, output))
         if shown != output:
             ids.append(name)
         yield shown
@@ -58,7 +59,8 @@ def remove_control_codes(outputs: Iterable[tuple[str, str | tuple[str, ...]]]) -
         )
 
 
-def _show_text(text: str) -> str:
+def show_text(text: str) -> str:
+    """Return what a screen shows of a text."""
     for pattern, replacement in _REPLACED:
         text = re.sub(pattern, replacement, text)
     return text

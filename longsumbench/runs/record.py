@@ -14,7 +14,7 @@ import msgspec
 from longsumbench.core import FitReport, RunConfig, RunKey, Truncation
 from longsumbench.errors import DataError
 from longsumbench.files import BadFile, check_tree, read_json, write_atomically
-from longsumbench.formatting import percent
+from longsumbench.formatting import format_count, percent
 from longsumbench.metrics.aggregate import Estimate
 from longsumbench.metrics.evaluate import Evaluation
 from longsumbench.metrics.output_stats import OutputStats, output_warnings
@@ -336,7 +336,20 @@ def output_problems(record: RunRecord, stats: OutputStats | None) -> list[str]:
     )
     decode = record.config.decode
     can_block_loops = local and decode.mode == "write" and not decode.no_repeat_ngram
-    return output_warnings(stats, record.ledger.outputs_cut, can_block_loops)
+    problems = output_warnings(stats, record.ledger.outputs_cut, can_block_loops)
+    return [*filter(None, [describe_unanswered(record)]), *problems]
+
+
+def describe_unanswered(record: RunRecord) -> str:
+    """Say how many examples a run has no answer about, without a period; empty if it has all."""
+    failed, refused = (int(record.ledger.counts.get(name, 0)) for name in ("failed", "refused"))
+    clauses = []
+    if failed:
+        fate = "left out" if record.config.decode.failed == "leave_out" else "0 points"
+        clauses.append(f"{format_count(failed, 'example')} without an answer ({fate})")
+    if refused:
+        clauses.append(f"{format_count(refused, 'answer')} refused (0 points)")
+    return " and ".join(clauses)
 
 
 def split_variant(variant: str) -> list[str]:

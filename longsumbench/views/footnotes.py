@@ -11,7 +11,7 @@ from longsumbench.formatting import format_count
 from longsumbench.leaderboards.comparability import PLANTED, ROUGE_HEADINGS, ROUGE_STATISTICS
 from longsumbench.leaderboards.seed_groups import NOT_SHOWN, UNKNOWN, ResultRow
 from longsumbench.leaderboards.significance import LeaderboardBlock
-from longsumbench.runs.record import RunRecord, output_problems
+from longsumbench.runs.record import RunRecord, describe_unanswered, output_problems
 from longsumbench.runs.run_names import name_checkpoint
 from longsumbench.views.outcomes import (
     describe_undecided,
@@ -46,6 +46,7 @@ def footnotes(
         describe_budget(runs),
         describe_unlearned(rows),
         describe_equal(rows),
+        _describe_unanswered(runs),
     ]
     if left_out := len(runs[0].evaluation.empty_references):
         lines.append(
@@ -55,6 +56,12 @@ def footnotes(
         lines.append("Oracles, in rows without a place, saw the references or their lengths.")
     lines.append(f"Signature: {runs[0].evaluation.signature.replace('|', ' ')}")
     return tuple(line for line in lines if line)
+
+
+def _describe_unanswered(runs: Sequence[RunRecord]) -> str:
+    problems = {run.label: describe_unanswered(run) for run in runs}
+    described = [f"{label} ({problem})" for label, problem in problems.items() if problem]
+    return f"Missing answers: {shorten_list(described)}." if described else ""
 
 
 def collect_runs(rows: Iterable[ResultRow]) -> list[RunRecord]:

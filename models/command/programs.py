@@ -20,6 +20,7 @@ from threading import Event
 from typing import IO
 
 from longsumbench.cache.artifacts import hash_file
+from longsumbench.core.terminal_text import show_text
 from longsumbench.errors import DataError, EnvironmentProblem
 from longsumbench.files import open_regular
 from longsumbench.formatting import escape_line
@@ -133,8 +134,10 @@ class Program:
             raise _ProgramFault("wrote no file {output}") from error
         except UnicodeDecodeError as error:
             raise _ProgramFault("wrote bytes that are not UTF-8") from error
-        if not text or "\0" in text:
-            raise _ProgramFault(f"wrote {'binary data' if text else 'nothing'}")
+        if "\0" in text:
+            raise _ProgramFault("wrote binary data")
+        if not show_text(text).strip():
+            raise _ProgramFault("wrote nothing")
         return text
 
 

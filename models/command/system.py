@@ -19,7 +19,7 @@ from longsumbench.cache.request_cache import RequestCache
 from longsumbench.core import Decoding, Example, FitContext, Summary, System
 from longsumbench.core.answer_text import report_failed
 from longsumbench.core.callables import query_argument, registered_function
-from longsumbench.core.terminal_text import remove_control_codes
+from longsumbench.core.terminal_text import remove_control_codes, show_text
 from longsumbench.errors import EnvironmentProblem, SuiteError
 from longsumbench.interrupts import time_limit
 from longsumbench.modeling.checkpoints import describe_error
@@ -196,7 +196,7 @@ class FunctionSystem(ForeignSystem):
             return f"returned more than {self.config.output_limit:,} bytes (model.output_limit)"
         if encoded.decode() != summary:
             return "returned half a character (a lone surrogate)"
-        return ""
+        return "" if show_text(summary).strip() else "returned nothing"
 
 
 class _LateError(BaseException):

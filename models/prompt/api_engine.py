@@ -36,7 +36,14 @@ from longsumbench.files import BadFile, digest, parse_json
 from longsumbench.formatting import escape_line, hide_key, redact, remove_keys
 from longsumbench.modeling.checkpoints import describe_error
 from longsumbench.modeling.tokenizer import load_tokenizer, tokenizer_identity
-from longsumbench.models.prompt.api_reply import FILTERED_REPLY, ModelList, Properties, Reply
+from longsumbench.models.prompt.api_reply import (
+    FILTERED_REPLY,
+    ModelList,
+    Properties,
+    Reply,
+    says_too_long,
+    wait_asked_for,
+)
 from longsumbench.models.prompt.chat import chat_ids, starts_thinking
 from longsumbench.models.prompt.config import PromptConfig
 
@@ -49,21 +56,12 @@ _LONGEST_CONNECTING = 10.0  # seconds
 _FIRST_REPORTED = 3  # the failure of a request that is logged
 _RETRIED = (408, 409, 425, 429)  # and all from 500 on
 # The server refuses this request, and may answer others.
-_OF_REQUEST = (400, 413, 422)
+_OF_REQUEST = (400, 403, 413, 422)
 _LARGEST_REPLY = 2**23  # bytes
 # A prompt of which the server counts a smaller share was cut by it.
 _WHOLE_PROMPT = 0.8
 _LONGEST_QUOTE = 300  # characters of what a server said
 _WEB_PAGE = re.compile(r"\s*<(?!key>)")
-# A limit of requests per minute, or of a queue, names lengths, too.
-_TOO_LONG = re.compile(
-    r".*tokens must be reduced"
-    r"|(?!.*(?:rate.?limit|per.(?:second|min|hour|day)|quota|try again (?:in|later)|queue|overloaded)).*?"
-    r"(?:context.{0,20}(?:length|size|window|limit)|(?:prompt|input|message|request).{0,40}too (?:long|large)"
-    r"|too many (?:input |prompt )?tokens|maximum.{0,20}(?:model length|number of.{0,20}tokens)|inputs\b.{0,30}tokens"
-    r"|exceed.{0,20}context|tokens.{0,40}must be <|input length should|max_model_len|n_ctx)",
-    re.IGNORECASE | re.DOTALL,
-)
 # Settings of `decode` that the API does not have.
 _LOCAL = (
     "num_beams",
@@ -271,13 +269,13 @@ class ApiEngine:
             return await self._post(body)
         if status == 400 and "content_filter" in text:
             return FILTERED_REPLY
-        if '"choices"' not in text and _TOO_LONG.match(text):
+        if says_too_long(text):
             return UsageError(
                 f"{self._address}: a prompt is too long for the model (HTTP {status}: {_quote(text)}): choose a smaller"
                 " model.input_length or model.decode_length"
             )
         if status in _RETRIED or status >= 500:
-            raise _Fault(f"HTTP {status}: {_quote(text)}", _wait_asked_for(response.headers))
+            raise _Fault(f"HTTP {status}: {_quote(text)}", wait_asked_for(response.headers))
         if status != 200:
             refusal = self._refusal(status, _quote(text))
             if status in _OF_REQUEST:
@@ -338,7 +336,7 @@ class ApiEngine:
             problem = f"its answer is not that of a chat model ({error}): {_quote(text)}"
             raise _Fault(problem, of_request=True) from error
         choice = reply.choice
-        if choice.has_failed:
+        if choice.has_failed or reply.error:
             raise _Fault(f"finish_reason={choice.reason}: {_quote(text)}", of_request=True)
         thinks_first = not choice.thinking and starts_thinking(self.tokenizer, self._config)
         answer = split_answer(choice.text, self._config.thinking_end, thinks_first)
@@ -354,14 +352,17 @@ class ApiEngine:
             return Answer("", True, False, 0, 0, problem=reply)
         choice = reply.choice
         prompt_tokens, output_tokens, unread_tokens = self._count_tokens(request, reply)
+        # Some servers say "stop" at the limit
+        reached = (reply.count_tokens("completion_tokens") or 0) >= request.max_tokens
         return Answer(
             text="" if choice.is_refused else remove_keys(choice.text),
-            complete=not choice.is_cut,
+            complete=not (choice.is_cut or reached),
             refused=choice.is_refused,
             prompt_tokens=prompt_tokens,
             output_tokens=output_tokens,
             unread_tokens=unread_tokens,
             thinking=choice.thinking,
+            thinking_tokens=reply.count_tokens("completion_tokens", "reasoning_tokens") or 0,
             probabilities=choice.weigh(request.choices),
         )
 
@@ -401,15 +402,17 @@ class ApiEngine:
 
     def _refusal(self, status: int, message: str) -> SuiteError:
         """Return the error for a request that the server does not accept."""
+        described = f"(HTTP {status}: {message})"
         if status in (401, 403):
             name = f"the environment variable {self._config.key_variable}"
             problem = f"wants a key: put it into {name}"
             if self._has_key:
                 problem = f"refuses the key in {name}"
+            if status == 403:
+                problem += ", or this request"
             return EnvironmentProblem(
-                f"{self._address} {problem} (HTTP {status}); model.key_variable names another variable"
+                f"{self._address} {problem} {described}; model.key_variable names another variable"
             )
-        described = f"(HTTP {status}: {message})"
         if 300 <= status < 400:
             problem = f" redirects requests (HTTP {status}): give the address to which it redirects"
         elif status == 404:
@@ -539,12 +542,3 @@ def _check_server_settings(decoding: Decoding) -> None:
             raise UsageError(
                 f"decode.{name}={values[name]} is no setting of an OpenAI-compatible server: {advice}"
             )
-
-
-def _wait_asked_for(headers: Any) -> float | None:
-    """Return the seconds in the header Retry-After, or until its date; None without one."""
-    value = headers.get("retry-after", "")
-    with suppress(OverflowError, ValueError):
-        parsed = parsedate_tz(value)
-        return max(0.0, mktime_tz(parsed) - time.time() if parsed else float(value))
-    return None

@@ -1,8 +1,12 @@
 """What an OpenAI-compatible server says: the JSON of a reply (`Reply`), and of its models (`ModelList`)."""
 
 import math
+import re
+import time
 from collections.abc import Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field
+from email.utils import mktime_tz, parsedate_tz
 from typing import Annotated, Any
 
 from msgspec import Meta
@@ -49,6 +53,16 @@ _FAILED = (
     "network_error",
     "insufficient_system_resource",
 )
+# A limit of requests per minute, or of a queue, names lengths, too. `"message":` is no message.
+_TOO_LONG = re.compile(
+    r".*tokens must be reduced"
+    r"|(?!.*(?:rate.?limit|per.(?:second|min|hour|day)|quota|try again (?:in|later)|queue|overloaded)).*?"
+    r"(?:context.{0,20}(?:length|size|window|limit)"
+    r"|(?:prompt|input|message|request)\b(?!\").{0,40}(?<!took )(?<!taking )too (?:long|large)"
+    r"|too many (?:input |prompt )?tokens|maximum.{0,20}(?:model length|number of.{0,20}tokens)|inputs\b.{0,30}tokens"
+    r"|exceed.{0,20}context|tokens.{0,40}must be <|input length should|max_model_len|n_ctx)",
+    re.IGNORECASE | re.DOTALL,
+)
 # The reply in place of an error about the prompt.
 FILTERED_REPLY = '{"choices": [{"message": {}, "finish_reason": "content_filter"}]}'
 # What a server says of a model that another start or port of it does not change.
@@ -72,6 +86,7 @@ class Choice:
     finish_reason: Any = None
     index: int | None = None
     logprobs: Any = None  # of the tokens; only if they were asked for
+    error: Any = None  # of a provider behind the server
 
     @property
     def reason(self) -> str:
@@ -86,7 +101,7 @@ class Choice:
     @property
     def has_failed(self) -> bool:
         """True if the server could not end it."""
-        return self.reason in _FAILED
+        return self.reason in _FAILED or bool(self.error)
 
     @property
     def is_refused(self) -> bool:
@@ -129,19 +144,36 @@ class Reply:
 
     choices: Annotated[list[Choice], Meta(min_length=1)]
     usage: Any = None  # the server's counts of tokens; some give none
+    error: Any = None
 
     @property
     def choice(self) -> Choice:
         """The first answer, which need not be the first in the list."""
         return min(self.choices, key=lambda choice: choice.index or 0)
 
-    def count_tokens(self, kind: str) -> int | None:
-        """Return the server's count of "prompt_tokens" or "completion_tokens", if it is one."""
+    def count_tokens(self, kind: str, part: str | None = None) -> int | None:
+        """Return the server's count of "prompt_tokens" or "completion_tokens", or of a part of them, if it is one."""
         try:
-            number = int(float(self.usage[kind]))
+            count = self.usage[f"{kind}_details"][part] if part else self.usage[kind]
+            number = int(float(count))
         except (KeyError, OverflowError, TypeError, ValueError):
             return None
         return number if number >= 0 else None
+
+
+def says_too_long(text: str) -> bool:
+    """Return True if a reply is no answer, but the error for a prompt that is too long."""
+    return '"choices"' not in text and _TOO_LONG.match(text) is not None
+
+
+def wait_asked_for(headers: Any) -> float | None:
+    """Return the seconds in the header Retry-After, or until its date; None without one, or if that is no time to wait."""
+    value = headers.get("retry-after", "")
+    with suppress(OverflowError, ValueError):
+        parsed = parsedate_tz(value)
+        seconds = mktime_tz(parsed) - time.time() if parsed else float(value)
+        return seconds if seconds > 0 else None
+    return None
 
 
 @dataclass(frozen=True)

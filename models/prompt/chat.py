@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from longsumbench.core import Message
-from longsumbench.core.answer_text import thinking_start
+from longsumbench.core.answer_text import begins_thinking
 from longsumbench.errors import UsageError
 from longsumbench.interrupts import time_limit
 from longsumbench.modeling.checkpoints import describe_error
@@ -21,7 +21,7 @@ def chat_text(
     """Return messages as text with the chat template; it `goes_on` with the beginning of an answer.
 
     Raises:
-        UsageError: the tokenizer has no chat template, or the template refuses the messages.
+        UsageError: the tokenizer has no chat template, or the template refuses the messages or leaves out the last one.
     """
     if config.chat_template == "none":
         return "\n\n".join([*(message["content"] for message in messages), ""])
@@ -53,6 +53,11 @@ def chat_text(
             f"the chat template of {shown_as} refuses the prompt ({describe_error(error)}):"
             " choose a model.prompt without system text, or model.shots=0"
         ) from error
+    # One for pictures writes only the parts of a message that are in a list
+    if messages[-1]["content"].strip() not in text:
+        raise UsageError(
+            f"the chat template of {shown_as} leaves out what a message says: choose {advice}"
+        )
     return text
 
 
@@ -61,7 +66,7 @@ def starts_thinking(tokenizer: Any, config: PromptConfig) -> bool:
     if tokenizer is None or not tokenizer.chat_template:
         return False
     text = chat_text(tokenizer, [{"role": "user", "content": "a text"}], config)
-    return text.rstrip().endswith(thinking_start(config.thinking_end))
+    return begins_thinking(text, config.thinking_end)
 
 
 def chat_ids(tokenizer: Any, messages: Sequence[Message], config: PromptConfig) -> list[int]:

@@ -44,6 +44,7 @@ ANSWERS = {  # what a model writes around the same text
     "Cohere": "<|START_OF_TURN_TOKEN|><|CHATBOT_TOKEN|><|START_RESPONSE|>{}<|END_RESPONSE|><|END_OF_TURN_TOKEN|>",
     "Granite": "<|start_of_role|>assistant<|end_of_role|>{}<|end_of_text|>",
     "Seed": "{}<seed:eos>",
+    "Apriel": "Here are my reasoning steps:\nSo?\n[BEGIN FINAL RESPONSE]\n{}\n[END FINAL RESPONSE]",
     "another turn": "{}<|im_end|>\n<|im_start|>user\nNow in French.<|im_end|>",
     "a prompt that is repeated": "<|user|>Sum up.<|assistant|>{}",
     "fence": "```markdown\n{}\n```",

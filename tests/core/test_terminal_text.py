@@ -18,6 +18,8 @@ SHOWN = {
     "a spinner": "|\b/\b-\b\x1b[2K\x1b[1GA good plan.",
     "half a word at the end of a line": "A goo\x1b[3D\x1b[K\ngood plan.",
     "a cleared screen": "reading\nwriting\x1b[2J\x1b[HA good plan.",
+    "a cleared screen, the cursor first": "reading\nwriting\x1b[H\x1b[JA good plan.",
+    "a line that is erased": "reading \x1b[2K\x1b[1GA good plan.",
     "a stored place": "\x1b7reading\x1b8\x1b[KA good plan.",
     "a line up": "reading\n\x1b[1A\x1b[2KA good plan.",
     "some characters back": "A bad\b\b\bgood wish\x1b[4D\x1b[Kplan.",
@@ -42,7 +44,7 @@ def test_other_texts_stay(text: str, log_lines: list[str]) -> None:
     assert log_lines == []
 
 
-@pytest.mark.parametrize("run", ["\x1b[A", "a\b", "\x1b[2J", "\x1b7a", "a\n", "\r"])
+@pytest.mark.parametrize("run", ["\x1b[A", "a\b", "\x1b[2J", "\x1b[2K", "\x1b7a", "a\n", "\r"])
 def test_long_runs_take_linear_time(run: str) -> None:
     """Outputs of programs can be hostile."""
     assert_linear(lambda length: [*remove_control_codes([("a", run * length)])], 10_000)

@@ -76,7 +76,7 @@ def rename_keys(
         usual |= find_keys(candidates, missing)
     values = {name: row[name] for name in names if name not in usual.values()}
     for field, key in usual.items():
-        values[_plain(key) if _plain(key) in _SEVERAL else field] = row[key]
+        values[_own_name(field, _plain(key), row[key])] = row[key]
     for name in filter(partial(_has_questions, row), names):
         values[_plain(name)] = values.pop(name)
     return values | {field: row[key] for field, key in keys.items()}
@@ -129,6 +129,16 @@ def describe_keys(row: Row, fields: Sequence[str]) -> str:
 def _has_questions(row: Row, name: str) -> bool:
     """Return True for a list of questions with answers, which is no query."""
     return _plain(name) == "questions" and isinstance(row[name], list)
+
+
+def _own_name(field: str, name: str, value: Any) -> str:
+    """Return the suite's name for a value; a list of summaries is several references, one text is one of them."""
+    plural = field == "summary" and name.endswith("s") and name != "highlights"  # of CNN, sentences
+    if plural and isinstance(value, list):
+        return "references"
+    if plural and isinstance(value, str):
+        return "summary"
+    return name if name in _SEVERAL else field
 
 
 def _find_column(column: str, names: Sequence[str]) -> str:

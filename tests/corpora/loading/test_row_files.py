@@ -232,6 +232,11 @@ ROWS_AND_NAMES = """
 {"ID": 1, "Text ": "d", " Abstract": "s"} → {"id": 1, "document": "d", "summary": "s"}
 {"doc_id": "x", "article": "d", "highlights": "s"} → {"id": "x", "document": "d", "summary": "s"}
 {"id": "x", "source": "cnn", "article": "d", "references": ["s"]} → {"id": "x", "document": "d", "references": ["s"]}
+{"text": "d", "summaries": ["s", "t"]} → {"document": "d", "references": ["s", "t"]}
+{"text": "d", "Targets": "s"} → {"document": "d", "summary": "s"}
+{"text": "d", "references": "s"} → {"document": "d", "summary": "s"}
+{"article": "d", "highlights": ["s", "t"]} → {"document": "d", "summary": ["s", "t"]}
+{"text": "d", "references": null} → {"document": "d", "references": null}
 {"id": "x", "document": null, "documents": []} → {"id": "x", "documents": []}
 {"text": "d", "document": "e", "reference": "s"} → {"document": "e", "summary": "s"}
 """

@@ -29,7 +29,7 @@ from support.waiting import wait_until
 from longsumbench.cache.request_cache import REQUESTS
 from longsumbench.core import Answer, Decoding
 from longsumbench.errors import EnvironmentProblem, SuiteError, UsageError
-from longsumbench.models.prompt import api_engine
+from longsumbench.models.prompt.api_reply import wait_asked_for
 
 KEY = "sk-0a1b2c3d4e5f"
 
@@ -184,6 +184,22 @@ def test_length_stops_refusals_and_thinking_are_distinguished(
     assert answer_of(reply=lambda body: {"choices": [choice]}) == answer
 
 
+@pytest.mark.parametrize(("tokens", "complete"), [(19, True), (20, False), (None, True)])
+def test_an_answer_as_long_as_its_limit_is_cut(tokens: int | None, complete: bool) -> None:
+    """Some servers say "stop" there, too."""
+    answer = answer_of(reply=lambda body: {"usage": {"completion_tokens": tokens}})
+    assert (answer.text, answer.complete) == ("text 0", complete)
+
+
+@pytest.mark.parametrize("details", [{"reasoning_tokens": 15}, {}, None, "many"])
+def test_hidden_thinking_is_counted_by_the_server(details: Any) -> None:
+    """A server that does not show the thinking may still count it."""
+    usage = {"completion_tokens": 19, "completion_tokens_details": details}
+    answer = answer_of(reply=lambda body: {"usage": usage})
+    assert answer.thinking_tokens == (15 if isinstance(details, dict) and details else 0)
+    assert (answer.output_tokens, answer.thinking) == (19, "")
+
+
 def test_tokens_are_counted_where_the_server_does_not() -> None:
     """Without usage, the model's tokenizer counts the prompt, with its chat template, and the answer."""
     with api_server(reply=lambda body: {"usage": None}) as server:
@@ -235,6 +251,11 @@ NO_ANSWERS: dict[
         "message": {"content": None, "reasoning_content": "The committee met."}
     },
     "an end by the server": {"message": {"content": "half"}, "finish_reason": "abort"},
+    "an error of its provider": {
+        "message": {"content": "half"},
+        "finish_reason": None,
+        "error": {"code": 502},
+    },
 }
 
 
@@ -330,7 +351,10 @@ def test_errors_of_the_server_name_what_to_correct(monkeypatch: pytest.MonkeyPat
         failing(401, "who?")
     )
     monkeypatch.setenv(KEY_VARIABLE, KEY)
-    assert f"refuses the key in the environment variable {KEY_VARIABLE}" in str(failing(403, "no"))
+    assert f"refuses the key in the environment variable {KEY_VARIABLE}" in str(failing(401, "no"))
+    flagged = str(failing(403, '{"error": {"message": "Your input was flagged"}}'))
+    assert "or this request (HTTP 403:" in flagged
+    assert "Your input was flagged" in flagged
     assert "model.checkpoint=tiny" in str(failing(404, '{"error": {"message": "no such model"}}'))
     too_long = failing(
         400, '{"error": {"message": "This model\'s maximum context length is 10 tokens"}}'
@@ -347,6 +371,7 @@ TOO_LONG = {
     "Requested token count exceeds the model's maximum context length of 4096 tokens.": 404,
     "Request too large, tokens per min: Limit 300. The input or output tokens must be reduced.": 429,
     "`inputs` must have less than 1024 tokens. Given: 3000": 422,
+    "Your request is too large": 413,
 }
 
 
@@ -364,22 +389,41 @@ def test_a_prompt_that_is_too_long_is_known_by_its_words(words: str) -> None:
     [
         "Rate limit reached: reduce the prompt length or the maximum tokens",
         "The model is overloaded: maximum length of the queue of input tokens",
+        "The request took too long to process. Please try again.",
+        "prompt processing is taking too long",
     ],
 )
 def test_a_limit_of_a_busy_server_passes(words: str) -> None:
     """It names lengths, too, and is asked again."""
-    busy = (429, words)
+    busy = (503, json.dumps({"error": {"message": words}}))
     assert answer_of(fault=lambda number: None if number else busy).text == "text 0"
 
 
+def test_a_limit_that_is_too_large_is_no_long_prompt() -> None:
+    """The server's own word for it is "message", which is no message."""
+    error = failing(400, '{"error": {"message": "max_tokens is too large: 20000"}}')
+    assert "a prompt is too long" not in str(error)
+    assert "max_tokens is too large" in str(error)
+
+
+def test_a_refused_request_is_not_all_of_them(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A server that refuses what one text says with HTTP 403 answers the others."""
+    monkeypatch.setenv(KEY_VARIABLE, KEY)
+    with api_server(fault=lambda number: (403, "flagged") if number == 1 else None) as server:
+        engine = open_api(server.base_url, parallel_requests=1)
+        answers = list(engine.answer([question(number) for number in range(3)], Decoding()))
+    assert [bool(answer.problem) for answer in answers] == [False, True, False]
+
+
 def test_the_server_sets_the_wait() -> None:
-    """Retry-After is a number of seconds or a date; a date in the past and odd values do not wait."""
-    wait = api_engine._wait_asked_for
+    """Retry-After is a number of seconds or a date; what names no time to wait leaves the suite's own, which grows."""
     later = formatdate(time.time() + 3_000, usegmt=True)
-    assert wait({"retry-after": later}) == pytest.approx(3_000, rel=0.1)
-    for value, seconds in (("30", 30), (formatdate(0), 0), ("-3", 0), ("9 May 99999", None)):
-        assert wait({"retry-after": value}) == seconds
-    assert wait({}) is None
+    assert wait_asked_for({"retry-after": later}) == pytest.approx(3_000, rel=0.1)
+    for value, seconds in (("30", 30), (formatdate(0), None), ("-3", None), ("9 May 99999", None)):
+        assert wait_asked_for({"retry-after": value}) == seconds
+    for value in ("0", "nan", ""):
+        assert wait_asked_for({"retry-after": value}) is None
+    assert wait_asked_for({}) is None
 
 
 @pytest.mark.parametrize("charset", ["klingon", "utf-16"])

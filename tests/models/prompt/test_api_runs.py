@@ -88,6 +88,25 @@ def test_a_run_without_any_answer_is_not_scored(tmp_path: Path, run_command: Com
     assert all(predictions(tmp_path))
 
 
+@pytest.mark.parametrize(
+    ("failed", "said"),
+    [
+        ("empty", "1 example without an answer (0 points) and 1 answer refused (0 points)"),
+        ("leave_out", "1 example without an answer (left out) and 1 answer refused (0 points)"),
+    ],
+)
+def test_missing_answers_are_said_below_the_table(
+    failed: str, said: str, tmp_path: Path, run_command: Command
+) -> None:
+    """Zeros lower a mean, so the screen of the run and its table say how many of its texts have no answer."""
+    replies = {1: (400, "no"), 2: (400, '{"error": {"code": "content_filter"}}')}
+    with api_server(fault=replies.get) as server:
+        words = [*run_words(tmp_path, server.base_url), f"decode.failed={failed}"]
+        assert said in " ".join(run_command(0, *words).out.split())
+    (table,) = tmp_path.glob("**/leaderboard/*.md")
+    assert f"({said})." in table.read_text(encoding="utf-8")
+
+
 def test_progress_counts_examples_inside_a_batch(tmp_path: Path) -> None:
     """Of a batch of four, the progress says each request of the round, then counts each example and its tokens."""
     lines: list[str] = []

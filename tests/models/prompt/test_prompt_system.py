@@ -42,10 +42,11 @@ def kept_text(sent: str, name: str, query: str | None) -> str:
     return sent[len(before) : len(sent) - len(after)]
 
 
-def test_thinking_that_the_template_begins() -> None:
+@pytest.mark.parametrize("mark", ["<think>", "<thought>", "[THINK]", "<|begin_of_thought|>"])
+def test_thinking_that_the_template_begins(mark: str) -> None:
     """If the chat template writes the mark that begins the thinking, an answer without its end is all thinking."""
     tokenizer = deepcopy(chat_tokenizer("trained"))
-    tokenizer.chat_template += "<think>\n"
+    tokenizer.chat_template += f"{mark}\n"
     engine = EchoEngine(reply=lambda text: "Well: mihit. Or", tokenizer=tokenizer)
     (summary,) = summarize(prompted(engine), text_example([["kadan."]]))
     assert (summary.text, summary.complete) == ("", False)

@@ -246,6 +246,14 @@ def test_a_template_that_fails_is_named(tmp_path: Path) -> None:
         opened.count(REQUESTS[0].messages)
 
 
+def test_a_template_that_leaves_out_the_text_is_refused(tmp_path: Path) -> None:
+    """One for pictures writes the parts of a list alone, so a plain text would not reach the model."""
+    parts = "{% for part in messages[0].content | selectattr('type', 'equalto', 'text') %}{{ part.text }}{% endfor %}"
+    opened = open_causal(write_causal(tmp_path / "odd", template=parts))
+    with refuses(r"leaves out what a message says: choose a model trained for chats"):
+        opened.count(REQUESTS[0].messages)
+
+
 TURNS = "{% for message in messages %}{{ message.role }}\n{{ message.content | trim }}"
 ENDINGS = {  # a chat template → the token that it writes after an answer
     "its own": (TURNS + "<unk>\n{% endfor %}", "<unk>"),
