@@ -1,7 +1,8 @@
 """Sessions: logs of agents and chats, at `dataset.path=FILE` or FOLDER.
 
     a session as JSON lines    {role, content, …} on each line, or a line of Claude Code's or Codex's logs
-    sessions as rows           {messages: [{role, content, tool_calls?}], id?, title?, summary?}: OpenAI's format
+    sessions as rows           {messages: [{role, content, tool_calls?}], id?, title?, summary?}: OpenAI's format, and
+                               those that call the role `type` or the content `parts`
     ChatGPT's export           conversations.json: {mapping, current_node, title}; the path to the current node is read
 
 A session becomes an example of one document. A section is what one role says until another speaks, and has its name; of
@@ -14,7 +15,7 @@ Thoughts, images and other blocks are left out and counted by their types. So ar
 
 import re
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from functools import partial
 from itertools import groupby
@@ -30,12 +31,18 @@ from longsumbench.corpora.loading.text_files import describe_unread_file, visibl
 from longsumbench.errors import DataError
 from longsumbench.sentences import split_summary
 
-_ROLES = ("system", "developer", "user", "assistant", "tool", "function")
+_ROLES = ("system", "developer", "user", "assistant", "tool")
+# of OpenAI, LangChain, Google's API and its command
+_OTHER_ROLES = {
+    "function": "tool",
+    "human": "user",
+    **dict.fromkeys(("ai", "model", "gemini"), "assistant"),
+}
 _TEXTS = ("text", "input_text", "output_text", "code", "execution_output", "audio_transcription")
 _CALLS = ("tool_use", "function_call", "custom_tool_call", "local_shell_call")
 _RESULTS = ("tool_result", *(f"{call}_output" for call in _CALLS[1:]))
-# of OpenAI's messages, next to the content
-_MORE_FIELDS = ("refusal", "reasoning_content", "audio")
+# of OpenAI's messages and Gemini's command, next to the content
+_MORE_FIELDS = ("refusal", "reasoning_content", "audio", "toolCalls")
 # of Claude Code: mark of a line → what the line is
 _NO_TURN = {"isSidechain": "lines of subagents", "isCompactSummary": "summaries of compactions"}
 _BRANCHES = "turns of abandoned branches"
@@ -60,11 +67,12 @@ def session_example(rows: Iterable[FileRow], identity: str) -> PartialExample:
         for turn in _current_turns(log, left_out):
             number, row = turn
             for message in _messages_in(row, left_out):
-                role = message.get("role")
-                if role not in _ROLES:
-                    problem = f"{role!r}; write one of {', '.join(_ROLES)}"
+                name = message.get("role")
+                role = _find_role(name)
+                if role is None:
+                    problem = f"{name!r}; write one of {', '.join((*_ROLES, *_OTHER_ROLES))}"
                     raise fields.BadRow("unknown role", problem)
-                turns += _turns_in(message, "tool" if role == "function" else role, left_out)
+                turns += _turns_in(message, role, left_out)
     except fields.BadRow as error:
         error.line = number
         raise
@@ -111,12 +119,16 @@ def _current_turns(
         NoExample: there is none.
     """
     nodes: dict[str, Row] = {}
-    turns = []
+    turns: list[tuple[int | None, Row]] = []
+    taken_back = 0
     for number, row in log:
         name = _name_in(row, "uuid")
         kind = "lines written twice" if name in nodes else _describe_line(row)
         if name:
             nodes.setdefault(name, row)
+        first = _first_taken_back(turns, row)
+        taken_back += len(turns) - first
+        del turns[first:]
         if kind:
             left_out[kind] += 1
         else:
@@ -125,8 +137,24 @@ def _current_turns(
         raise fields.NoExample(f"files without a session ({', '.join(sorted(left_out))})")
     path = _lines_before_last_turn(nodes)
     current = [turn for turn in turns if _name_in(turn[1], "uuid") in path]
-    left_out[_BRANCHES] += len(turns) - len(current)
+    left_out[_BRANCHES] += taken_back + len(turns) - len(current)
     return current
+
+
+def _first_taken_back(turns: Sequence[tuple[int | None, Row]], row: Row) -> int:
+    """Return how many of the lines of turns stay after a line, with which Codex may take back the last requests."""
+    event = row.get("payload")
+    if not isinstance(event, dict) or event.get("type") != "thread_rolled_back":
+        return len(turns)
+    requests = []
+    for place, (_, turn) in enumerate(turns):
+        payload = turn.get("payload", turn)
+        if isinstance(payload, dict) and payload.get("role") == "user":
+            requests.append(place)
+    number = event.get("num_turns")
+    if not isinstance(number, int) or number < 1:
+        return len(turns)
+    return [0, *requests][-min(number, len(requests) + 1)]
 
 
 def _name_in(row: Row, *keys: str) -> str:
@@ -191,11 +219,18 @@ def _messages_in(row: Row, left_out: Counter[str]) -> list[Row]:
     return [_as_message(row)]
 
 
+def _find_role(name: Any) -> str | None:
+    """Return the suite's name of a role; None for an unknown one."""
+    return name if name in _ROLES else _OTHER_ROLES.get(f"{name}")
+
+
 def _as_message(item: Row) -> Row:
-    """Return a message, also of an item without a role: a call or a result of Codex or OpenAI's responses."""
-    return (
-        item if "role" in item or "type" not in item else {"role": "assistant", "content": [item]}
-    )
+    """Return a message, also of an item without a role: its type is the role, or it is a call or a result."""
+    if "role" in item or "type" not in item:
+        return item
+    if _find_role(item["type"]):
+        return {"role": item["type"], **item}
+    return {"role": "assistant", "content": [item]}
 
 
 def _current_path(row: Row, left_out: Counter[str]) -> list[Row]:
@@ -220,7 +255,7 @@ def _current_path(row: Row, left_out: Counter[str]) -> list[Row]:
 
 def _turns_in(item: Row, role: str, left_out: Counter[str]) -> Iterator[tuple[str, str]]:
     """Yield role and text of each block of a message, or of a tool's result; blocks without text are counted."""
-    content = item.get("content") or []
+    content = item.get("content") or item.get("parts") or []
     blocks = list(content) if isinstance(content, list) else [content]
     blocks += [{"type": field, field: item[field]} for field in _MORE_FIELDS if item.get(field)]
     calls = fields.objects_in(item, "tool_calls", required=False)
@@ -233,7 +268,7 @@ def _turns_in(item: Row, role: str, left_out: Counter[str]) -> Iterator[tuple[st
             yield role, fields.text_in({"content": block}, "content")
             continue
         kind = block.get("type", block.get("content_type"))
-        if kind in _TEXTS:
+        if kind in _TEXTS or (kind is None and "text" in block):
             yield role, fields.text_in(block, "text")
         elif kind == "refusal":
             yield role, fields.text_in(block, "refusal")

@@ -60,8 +60,8 @@ def footnotes(
 
 def _describe_unanswered(runs: Sequence[RunRecord]) -> str:
     problems = {run.label: describe_unanswered(run) for run in runs}
-    described = [f"{label} ({problem})" for label, problem in problems.items() if problem]
-    return f"Missing answers: {shorten_list(described)}." if described else ""
+    clauses = [f"{label} ({problem})" for label, problem in problems.items() if problem]
+    return f"Missing answers: {shorten_list(clauses)}." if clauses else ""
 
 
 def collect_runs(rows: Iterable[ResultRow]) -> list[RunRecord]:

@@ -85,8 +85,8 @@ class Dialogue:
         # An answer that continues another one has its thinking, too.
         num_written = len(ask.written)
         counted = self._counts["thinking_tokens"] if num_written else 0
-        shown = self._tokens_within(answer.thinking + thinking, answer)
-        thinking_tokens = max(shown, answer.thinking_tokens)
+        thinking_tokens = self._tokens_within(answer.thinking + thinking, answer)
+        thinking_tokens = max(thinking_tokens, answer.thinking_tokens)
         thinking_tokens = min(thinking_tokens, num_written + answer.output_tokens)
         self._counts.update(
             requests=1,

@@ -59,6 +59,12 @@ CODEX = """{"id": "s", "instructions": null}
 {"type": "function_call", "name": "sh", "arguments": {"command": "ls"}}
 {"type": "function_call_output", "output": "b"}
 """
+GEMINI = """{"sessionId": "s", "messages": [{"type": "user", "content": [{"text": "a"}]}, {"type": "info", "content": "i"},
+  {"type": "gemini", "content": "b", "toolCalls": [{"name": "sh"}]}, {"role": "model", "parts": [{"text": "c"}]}]}
+"""
+LANGCHAIN = """{"messages": [{"type": "human", "content": "a"}, {"type": "ai", "content": "b"},
+  {"type": "tool", "content": "c"}, {"role": "user", "parts": [{"type": "text", "text": "d"}, {"type": "step-start"}]}]}
+"""
 # Of two answers to "a", b and c, the current node d follows the second.
 CHATGPT = """[{"title": "Chat", "current_node": "d", "mapping": {
   "root": {"message": null, "parent": null},
@@ -117,12 +123,52 @@ def outline(example: Example) -> str:
         (RESPONSES, "assistant: sh: ls\ntool: b"),
         (OPENAI, 'assistant: add: {"a": 1\ntool: 3 | 4'),
         (CHATGPT, "user: a\ntool: 42"),
+        (GEMINI, "user: a\nassistant: b | c"),
+        (LANGCHAIN, "user: a\nassistant: b\ntool: c\nuser: d"),
     ],
 )
 def test_exports_by_hand(text: str, turns: str, tmp_path: Path, cache: ArtifactCache) -> None:
     """Refusals and all kinds of calls are text, and null is none; of ChatGPT's tree the way to the current node is read."""
     (example,) = read(write_log(tmp_path / "chat.json", text), cache).splits["test"]
     assert outline(example) == turns
+
+
+@pytest.mark.parametrize(
+    ("numbers", "left"),
+    [
+        ([1], "u1 a1"),
+        ([2], ""),
+        ([1, 1], ""),
+        ([9], ""),
+        ([0], "u1 a1 u2 a2"),
+        ([None], "u1 a1 u2 a2"),
+    ],
+)
+def test_requests_that_were_taken_back(
+    numbers: list[Any], left: str, tmp_path: Path, cache: ArtifactCache
+) -> None:
+    """Codex writes how many, and goes on; they, their answers and calls are turns of abandoned branches."""
+
+    def item(role: str, text: str) -> dict[str, Any]:
+        message = {"type": "message", "role": role, "content": [{"type": "text", "text": text}]}
+        return {"type": "response_item", "payload": message}
+
+    def taken_back(number: Any) -> dict[str, Any]:
+        return {"type": "event_msg", "payload": {"type": "thread_rolled_back", "num_turns": number}}
+
+    lines = [
+        item("user", "u1"),
+        item("assistant", "a1"),
+        item("user", "u2"),
+        item("assistant", "a2"),
+    ]
+    lines += [*map(taken_back, numbers), item("user", "u3")]
+    path = write_log(tmp_path / "a.jsonl", "\n".join(map(json.dumps, lines)))
+    texts = read(path, cache)
+    (example,) = texts.splits["test"]
+    assert " ".join(example.sentences()) == f"{left} u3".strip()
+    left_out = texts.metadata["left_out"]["test"]
+    assert left_out.get("turns of abandoned branches", 0) == 4 - len(left.split())
 
 
 def write_line(word: str) -> str:

@@ -109,8 +109,8 @@ def _find_splits(path: Path) -> dict[str, Path]:
     if not path.is_dir():
         check_is_file(path)
         return {"test": path}
-    named = [(_split_name(place), place) for place in path.iterdir() if _is_split(place)]
-    splits = one_per_split(named) or _find_named_splits(path)
+    places = [(_split_name(place), place) for place in path.iterdir() if _is_split(place)]
+    splits = one_per_split(places) or _find_named_splits(path)
     if not splits and files_in_folder(path):
         return {"test": path}
     if not splits:
@@ -130,10 +130,10 @@ def _find_named_splits(folder: Path) -> dict[str, Path]:
     """Return split → file of rows, if the names of all such files end in one, and not all in the same."""
     files = [file for file in visible_files(folder, "*") if holds_rows(file.name)]
     names = [_NAMED_SPLIT.fullmatch(undivided_name(file)) for file in files]
-    found = [(name[1], file) for name, file in zip(names, files, strict=True) if name]
-    if len(found) < len(files) or len({SPLITS[name] for name, _ in found}) < 2:
+    pairs = [(name[1], file) for name, file in zip(names, files, strict=True) if name]
+    if len(pairs) < len(files) or len({SPLITS[name] for name, _ in pairs}) < 2:
         return {}
-    return one_per_split(found)
+    return one_per_split(pairs)
 
 
 def _split_name(place: Path) -> str:

@@ -207,8 +207,9 @@ def _json_rows(path: Path) -> Iterator[FileRow]:
 
 
 def _first_line(path: Path) -> str:
-    line = next(filter(bytes.strip, lines_of(path)), b"")
-    return line.decode("utf-8", "replace").strip(" \r\n")
+    """Return the first line with text, but not Excel's `sep=;`."""
+    lines = (line.decode("utf-8", "replace").strip(" \r\n") for line in lines_of(path))
+    return next((line for line in lines if line.strip() and not line.startswith("sep=")), "")
 
 
 def _delimiter_in(header: str) -> str:
@@ -239,7 +240,7 @@ def _table_rows(path: Path) -> Iterator[FileRow]:
     try:
         for values in reader:
             line, start = start, reader.line_num + 1
-            if not any(map(str.strip, values)):
+            if not any(map(str.strip, values)) or (not names and values[0].startswith("sep=")):
                 continue
             if names:
                 yield FileRow(path, line, partial(_named_values, names, values))

@@ -153,6 +153,17 @@ def test_a_folder_of_texts_alone_is_a_split(
         read(folder, cache)
 
 
+@pytest.mark.parametrize("delimiter", [";", ",", "\t"])
+def test_the_line_that_names_the_delimiter_is_none_of_the_table(
+    delimiter: str, tmp_path: Path
+) -> None:
+    """Excel writes it first; the rows stay on their lines."""
+    path = tmp_path / "out.csv"
+    path.write_text(f"sep={delimiter}\n{as_csv(TEXTS, delimiter)}")
+    assert rows_of(path) == TEXTS
+    assert next(file_rows(path)).line == 3
+
+
 def test_empty_columns_without_a_name_are_left_out(tmp_path: Path) -> None:
     """A spreadsheet adds such columns at the end; two of them with values are ambiguous."""
     path = tmp_path / "out.csv"
