@@ -2,7 +2,7 @@
 
     python benchmarks/readings.py WEIGHTS [--encoder FOLDER] [--examples 60] [--sets aclsum qmsum] [--device cuda]
     python benchmarks/readings.py WEIGHTS --plant 8 --sets aclsum qmsum --readings beginning ends select
-    python benchmarks/readings.py --write       puts the tables into docs/readings.md and front pages; --check compares
+    python benchmarks/readings.py --write       puts the tables into docs/readings.md; --check compares
 
 WEIGHTS is a GGUF file, a folder or a name on the hub; for a server, give WEIGHTS the model's name and
 `--model engine=api base_url=… tokenizer=…`. Run it again to continue it: finished runs are kept in `--work`, and
@@ -19,9 +19,9 @@ from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import chain
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
-from probe_claims import FRONT_PAGES, ROOT, Table, differences, picture_differences, put_tables
+from probe_claims import ROOT, Table, put_tables
 from real_systems import PUBLISHED, publish
 
 from longsumbench.leaderboards.seed_groups import (
@@ -34,17 +34,6 @@ from longsumbench.leaderboards.significance import LeaderboardBlock, Outcome, co
 from longsumbench.leaderboards.table import read_table
 from longsumbench.runs.record import source_seen
 from longsumbench.runs.results import Results
-from longsumbench.views.figures import (
-    COLOURS,
-    GREY,
-    TEXT,
-    add_title_and_notes,
-    plain_axes,
-    render_picture,
-)
-
-if TYPE_CHECKING:
-    from matplotlib.figure import Figure
 
 PAGE = "docs/readings.md"
 BUDGET = 1_500  # longest prompt, tokens
@@ -92,31 +81,6 @@ READINGS: dict[str, dict[str, Any]] = {  # name → its settings
     # The whole text, unless it is longer than this.
     "beginning of 7,900": {"model.reading": "beginning", "model.input_length": LARGE_BUDGET},
 }
-FRONT_SET = "aclsum"
-IN_WORDS = {  # label in the whole table → what the row does
-    "ranker by embedding_lexrank": "copies the sentences nearest to all others",
-    "lexrank": "copies the sentences that share words with most others",
-    "lead": "copies the first 120 words",
-    "random": "copies random sentences",
-    "`beginning`": "reads the beginning",
-    "`ending`": "reads the end",
-    "`ends`": "reads the beginning and the end",
-    "`beginning` of 7,900": "reads the first 7,900 tokens",
-    "`select`": "reads the most central sentences",
-    "`segments`": "reads other sentences for each part of the summary",
-    "`pages`": "reads all pages, mixed at every token",
-    "`stages`": "summarizes all parts, then the summaries",
-    "`refine`": "goes part by part, and rewrites its summary",
-}
-FRONT_ROWS = (
-    "ranker by embedding_lexrank",
-    "`ends`",
-    "`beginning` of 7,900",
-    "`beginning`",
-    "`pages`",
-)
-FRONT_HEADINGS = ("R-1", "R-2", "R-Lsum", "words / reference", "read", "tokens sent")
-PICTURE = "docs/pictures/readings.png"
 SURVIVAL_HEADINGS = ("facts right", "wrong", "random–ceiling", *HEADINGS[3:])
 
 
@@ -237,29 +201,6 @@ def table_of(name: str, block: LeaderboardBlock) -> Table:
     return Table(PAGE, (name, *headings), lines)
 
 
-def front_tables(block: LeaderboardBlock) -> list[Table]:
-    """Return some rows and columns of FRONT_SET for the front pages."""
-    whole = table_of("", block)
-    columns = [whole.columns.index(heading) for heading in FRONT_HEADINGS]
-    lines = []
-    for row in whole.rows:
-        label = row[0].strip("*")
-        if label in FRONT_ROWS:
-            lines.append((label, IN_WORDS[label], *(row[column] for column in columns)))
-    headings = ("row", "what it does", *FRONT_HEADINGS)
-    return [Table(page, headings, lines) for page in FRONT_PAGES]
-
-
-def front_sentence(block: LeaderboardBlock, scores: ScoresOfRuns) -> str:
-    """Return which of FRONT_ROWS a test tells from the best reading, and which not."""
-    best, lists = compare_with_best(block, scores, FRONT_ROWS)
-    untested = "" if lists["untested"] == "none" else f" Not tested: {lists['untested']}."
-    return (
-        f"On these papers {label_of(best)} is above {lists['below']}; {lists['above']} is above it.{untested}"
-        f" From {lists['alike']}, no difference is shown"
-    )
-
-
 def copies_sentence(results: Results) -> str:
     """Return on how many sets of texts an extract is above the best reading."""
     numbers = Counter[bool]()
@@ -372,39 +313,6 @@ def sort_by_test(
     return {kind: ", ".join(names) or "none" for kind, names in labels.items()}
 
 
-def draw_picture(block: LeaderboardBlock) -> bytes:
-    """Draw R-Lsum of each row but the oracle, with its interval; return a PNG."""
-    rows = [row for row in reversed(block.rows) if not row.representative.oracle]
-    number = rows[0].representative.evaluation.n
-
-    def draw(figure: "Figure") -> None:
-        notes = (
-            f"R-Lsum with the abstract, 0–100; bars: 95 % intervals over {number} papers of ACL.\n"
-            f"Blue: the model, with prompts of {BUDGET:,} tokens where nothing else is said. Grey: copied sentences."
-        )
-        add_title_and_notes(figure, "A small language model reads papers in different ways", notes)
-        plot = figure.subplots()
-        for place, row in enumerate(rows):
-            colour = COLOURS[0] if row.representative.key.model == "prompt" else GREY
-            mean, low, high = row.means["rougeLsum"]
-            plot.plot([low, high], [place, place], color=colour, linewidth=2.4, alpha=0.6)
-            plot.plot([mean], [place], "o", color=colour, markersize=7)
-            plot.annotate(
-                f"{mean:.1f}",
-                (high, place),
-                (5, 0),
-                textcoords="offset points",
-                fontsize=TEXT - 1,
-                color=colour,
-                va="center",
-            )
-        plain_axes(plot, "x")
-        labels = [IN_WORDS[label_of(row)] for row in rows]
-        plot.set_yticks(range(len(rows)), labels, fontsize=TEXT)
-
-    return render_picture((8.0, 4.8), draw, ("png",))["png"]
-
-
 def add_common_options(parser: argparse.ArgumentParser, work: str, examples: int) -> None:
     """Add the options of programs that run a language model on several datasets."""
     parser.add_argument("weights", nargs="?", help="GGUF file, folder, hub name or a server's name")
@@ -430,9 +338,13 @@ def publish_work(options: argparse.Namespace, datasets: Sequence[str]) -> None:
 
 
 def show_or_write(
-    page_name: str, tables: Sequence[Table], sentences: Sequence[str], options: argparse.Namespace
+    page_name: str,
+    tables: Sequence[Table],
+    sentences: Sequence[str],
+    options: argparse.Namespace,
+    problems: Sequence[str] = (),
 ) -> None:
-    """Print tables and sentences; or put the tables into their page, and name what it lacks."""
+    """Print tables and sentences; or put the tables into their page, and name what it lacks after other problems."""
     if options.write:
         put_tables(tables)
     if options.write or options.check:
@@ -441,25 +353,11 @@ def show_or_write(
         words = " ".join(page.split())
         missing = [line for table in tables for line in table.lines() if line not in lines]
         missing += [sentence for sentence in sentences if sentence not in words]
-        sys.exit("\n".join(f"{page_name} lacks: {line}" for line in missing) or None)
+        lacking = [f"{page_name} lacks: {line}" for line in missing]
+        sys.exit("\n".join([*problems, *lacking]) or None)
     for table in tables:
         print(*table.lines(), "", sep="\n")
     print(*sentences, sep="\n")
-
-
-def write_front(results: Results, write: bool) -> None:
-    """Put tables and picture of FRONT_SET into the front pages, or end the program if these lack something."""
-    rows = read_table(results, f"readings_{FRONT_SET}")
-    block = rows.comparable[0]
-    tables, picture = front_tables(block), draw_picture(block)
-    if write:
-        put_tables(tables)
-        (ROOT / PICTURE).write_bytes(picture)
-    sentences = front_sentence(block, rows.scores), copies_sentence(results)
-    lacking = differences(tables, [(page, words) for page in FRONT_PAGES for words in sentences])
-    lacking += picture_differences(picture, PICTURE)
-    if lacking:
-        sys.exit("\n".join(lacking))
 
 
 def main() -> None:
@@ -489,7 +387,7 @@ def main() -> None:
             tables.append(table_of(title, rows.comparable[0]))
             sentences.append(sentence_of(title, rows.comparable[0], rows.scores))
     if options.write or options.check:
-        write_front(results, options.write)
+        sentences.append(copies_sentence(results))
     show_or_write(PAGE, tables, sentences, options)
 
 

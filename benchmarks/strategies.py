@@ -1,7 +1,7 @@
 """Runs language models with strategies for long texts, and compares the strategies at equal length.
 
     python benchmarks/strategies.py WEIGHTS --name NAME [--parts one several questions] [--device cuda]
-    python benchmarks/strategies.py --write       puts tables and sentences into docs/readings.md; --check compares
+    python benchmarks/strategies.py --write       puts tables into docs/readings.md and front pages; --check compares
 
 WEIGHTS is a GGUF file, a folder or a name on the hub; NAME is what the page calls the model. Run it again to continue it:
 finished runs are kept in `--work`. Each run is scored twice, at its own length and as the first words that were asked for.
@@ -24,9 +24,9 @@ import sys
 from collections.abc import Iterator, Mapping, Sequence
 from itertools import combinations
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
-from probe_claims import Table
+from probe_claims import FRONT_PAGES, ROOT, Table, differences, picture_differences, put_tables
 from readings import (
     BUDGET,
     LARGE_BUDGET,
@@ -61,7 +61,18 @@ from longsumbench.leaderboards.significance import (
 from longsumbench.leaderboards.table import read_table
 from longsumbench.runs.record import RunRecord, source_seen
 from longsumbench.runs.results import Results
+from longsumbench.views.figures import (
+    COLOURS,
+    GREY,
+    TEXT,
+    add_title_and_notes,
+    plain_axes,
+    render_picture,
+)
 from longsumbench.views.outcomes import describe_differences, describe_pair
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
 
 PAGE, SCORE = "docs/readings.md", "rougeLsum"
 PERCENT = 100
@@ -138,6 +149,18 @@ class Row(NamedTuple):
 
 
 Rows = Mapping[tuple[str, str], Row]  # by model and strategy
+FRONT_PART = PARTS["one"]
+PICTURE = "docs/pictures/readings.png"
+IN_WORDS = {  # a strategy of FRONT_PART or an extract → what it does
+    BASE: "reads the beginning",
+    "ends": "reads the beginning and the end",
+    "select": "reads the most central sentences",
+    "beginning of 7900": "reads the first 7,900 tokens",
+    "ranker by embedding_lexrank": "copies the sentences nearest to all others",
+    "lexrank": "copies the sentences that share words with most others",
+    "lead": "copies the first 120 words",
+    "random": "copies random sentences",
+}
 
 
 def make_runs(part: Part, options: argparse.Namespace) -> None:
@@ -280,15 +303,13 @@ def table_of(
             if (model, strategy) not in rows:
                 continue
             uncut, cut = rows[model, strategy]
-            gain = gains.get((model, strategy))
-            interval = "" if gain is None else f" ({format_interval(gain.low, gain.high, '+.2f')})"
             seen = source_seen(uncut.representative)
             lines.append(
                 (
                     model,
                     f"`{strategy}`",
                     with_interval(cut, SCORE),
-                    "" if gain is None else f"{gain.mean:+.2f}{interval}",
+                    gain_cell(gains.get((model, strategy))),
                     f"{uncut.means[SCORE].mean:.1f}",
                     f"{mean_words(uncut):.0f}",
                     "" if seen is None else f"{seen:.0f} %",
@@ -307,6 +328,13 @@ def table_of(
     return Table(PAGE, (part.title, "strategy", *headings, "tokens sent", "requests"), lines)
 
 
+def gain_cell(gain: CorrectedDifference | None) -> str:
+    """Return a strategy minus BASE with its interval; nothing for BASE."""
+    if gain is None:
+        return ""
+    return f"{gain.mean:+.2f} ({format_interval(gain.low, gain.high, '+.2f')})"
+
+
 def mean_words(row: ResultRow) -> float:
     """Return the mean words of a row's outputs."""
     outputs = row.representative.evaluation.outputs
@@ -315,8 +343,10 @@ def mean_words(row: ResultRow) -> float:
 
 
 def sentences_of(part: Part, rows: Rows, scores: ScoresOfRuns) -> Iterator[str]:
-    """Yield what the tests of a part say: of each strategy, of each pair of models, of further tokens."""
+    """Yield what the tests of a part say: in numbers, of each model, of each pair of models, of further tokens."""
     gains = correct_differences(gains_of(rows, part, scores))
+    interactions = correct_differences(interactions_of(rows, part, scores))
+    yield f"{part.title}: {count_outcomes(rows, gains, interactions)}."
     for model in models_of(rows):
         of_model = {
             f"`{strategy}`": gain.reversed()
@@ -324,20 +354,34 @@ def sentences_of(part: Part, rows: Rows, scores: ScoresOfRuns) -> Iterator[str]:
             if name == model
         }
         yield f"{part.title}, {model}: {describe_differences(f'`{BASE}`', of_model, SCORE)}."
-    interactions = correct_differences(interactions_of(rows, part, scores))
     for (strategy, first, second), difference in interactions.items():
         of_first, of_second = (
             f"the gain of `{strategy}` with {model}" for model in (first, second)
         )
         yield f"{part.title}: {describe_pair(of_first, of_second, difference, SCORE)}."
-    differing = [each for each in interactions.values() if each.outcome == Outcome.AHEAD]
-    yield (
-        f"{part.title}: for {len(differing)} of {len(interactions)} strategies the gain over `{BASE}` is shown to differ"
-        " between the models."
-    )
     for (model, strategy), gain in gains.items():
         if "input_length" in STRATEGIES[strategy]:
             yield f"{part.title}, {model}: {describe_tokens(rows, model, strategy, gain)}."
+
+
+def count_outcomes(
+    rows: Rows,
+    gains: Mapping[tuple[str, str], CorrectedDifference],
+    interactions: Mapping[tuple[str, str, str], CorrectedDifference],
+) -> str:
+    """Say how many strategies are shown to differ from BASE, and how many gains between models, without a period."""
+    clauses = []
+    for model in models_of(rows):
+        of_model = [gain for (name, _), gain in gains.items() if name == model]
+        means = [gain.mean for gain in of_model if gain.outcome == Outcome.AHEAD]
+        above = sum(mean > 0 for mean in means)
+        clauses.append(
+            f"with {model}, of {len(of_model)} strategies {above} are shown to be above `{BASE}`"
+            f" and {len(means) - above} below it"
+        )
+    differing = [each for each in interactions.values() if each.outcome == Outcome.AHEAD]
+    clauses.append(f"for {len(differing)} of them the gain is shown to differ between the models")
+    return "; ".join(clauses)
 
 
 def describe_tokens(rows: Rows, model: str, strategy: str, gain: CorrectedDifference) -> str:
@@ -352,6 +396,73 @@ def describe_tokens(rows: Rows, model: str, strategy: str, gain: CorrectedDiffer
         f"from {sent[0]:,.0f} to {sent[1]:,.0f} tokens, a thousand more change R-Lsum by"
         f" {gain.mean / thousands:+.2f} points ({interval})"
     )
+
+
+def front_tables(rows: Rows, gains: Mapping[tuple[str, str], CorrectedDifference]) -> list[Table]:
+    """Return the strategies of FRONT_PART for the front pages, the models side by side."""
+    words = SETS[FRONT_PART.texts].words
+    headings: tuple[str, ...] = ("what it does",)
+    for model in models_of(rows):
+        headings += (f"{model}, {words} words", f"minus `{BASE}`", "words", "tokens sent")
+    lines: list[tuple[str, ...]] = []
+    for strategy in (BASE, *FRONT_PART.strategies):
+        cells: tuple[str, ...] = (IN_WORDS[strategy],)
+        for model in models_of(rows):
+            uncut, cut = rows[model, strategy]
+            gain = gain_cell(gains.get((model, strategy)))
+            tokens = costs_of(uncut)[0]
+            cells += (f"{cut.means[SCORE].mean:.1f}", gain, f"{mean_words(uncut):.0f}", tokens)
+        lines.append(cells)
+    return [Table(page, headings, lines) for page in FRONT_PAGES]
+
+
+def draw_picture(rows: Rows, extracts: Sequence[ResultRow]) -> bytes:
+    """Draw R-Lsum of the first words of each row of FRONT_PART but the oracle, with its interval; return a PNG."""
+    models = models_of(rows)
+    points = []
+    for (model, strategy), row in rows.items():
+        points.append((f"{model} {IN_WORDS[strategy]}", COLOURS[models.index(model)], row.cut))
+    for row in extracts:
+        if not row.representative.oracle:
+            points.append((IN_WORDS[label_of(row)], GREY, row))
+    points.sort(key=lambda point: point[2].means[SCORE].mean)
+
+    def draw(figure: "Figure") -> None:
+        notes = (
+            f"R-Lsum of the first {SETS[FRONT_PART.texts].words} words with the abstract, 0–100; bars: 95 % intervals over"
+            f" {FRONT_PART.examples} papers of ACL.\n"
+            f"In colour: a model, with prompts of {BUDGET:,} tokens where nothing else is said. Grey: copied sentences."
+        )
+        add_title_and_notes(figure, "Two language models read papers in different ways", notes)
+        plot = figure.subplots()
+        for place, (_, colour, row) in enumerate(points):
+            mean, low, high = row.means[SCORE]
+            plot.plot([low, high], [place, place], color=colour, linewidth=2.4, alpha=0.6)
+            plot.plot([mean], [place], "o", color=colour, markersize=7)
+            plot.annotate(
+                f"{mean:.1f}",
+                (high, place),
+                (5, 0),
+                textcoords="offset points",
+                fontsize=TEXT - 1,
+                color=colour,
+                va="center",
+            )
+        plain_axes(plot, "x")
+        plot.set_yticks(range(len(points)), [label for label, _, _ in points], fontsize=TEXT)
+
+    return render_picture((8.0, 4.8), draw, ("png",))["png"]
+
+
+def write_front(
+    tables: Sequence[Table], sentences: Sequence[str], picture: bytes, write: bool
+) -> list[str]:
+    """Put tables and picture of FRONT_PART into the front pages; return what these lack, a line each."""
+    if write:
+        put_tables(tables)
+        (ROOT / PICTURE).write_bytes(picture)
+    lacking = differences(tables, [(page, words) for page in FRONT_PAGES for words in sentences])
+    return lacking + picture_differences(picture, PICTURE)
 
 
 def main() -> None:
@@ -372,6 +483,7 @@ def main() -> None:
     results = Results(options.results_dir)
     tables: list[Table] = []
     sentences: list[str] = []
+    problems: list[str] = []
     for part in parts:
         if not results.bundle(part.dataset).is_file():
             continue
@@ -381,8 +493,12 @@ def main() -> None:
             continue
         gains = correct_differences(gains_of(rows, part, scores))
         tables.append(table_of(part, rows, extracts, gains))
-        sentences += sentences_of(part, rows, scores)
-    show_or_write(PAGE, tables, sentences, options)
+        of_part = list(sentences_of(part, rows, scores))
+        sentences += of_part
+        if part == FRONT_PART and (options.write or options.check):
+            picture = draw_picture(rows, extracts)
+            problems = write_front(front_tables(rows, gains), of_part[:1], picture, options.write)
+    show_or_write(PAGE, tables, sentences, options, problems)
 
 
 if __name__ == "__main__":

@@ -71,7 +71,9 @@ def test_a_gain_of_one_model_alone(tmp_path: Path) -> None:
     assert "B: `beginning`, in points of R-Lsum: not shown to differ: `ends` (" in text
     assert "the gain of `ends` with A is above the gain of `ends` with B by " in text
     assert "Nothing is shown: the gain of `select` with" in text
-    assert "for 1 of 3 strategies the gain over `beginning` is shown to differ" in text
+    assert "with A, of 3 strategies 2 are shown to be above `beginning` and 0 below it" in text
+    assert "with B, of 3 strategies 1 are shown to be above `beginning` and 0 below it" in text
+    assert "for 1 of them the gain is shown to differ between the models" in text
     assert "A: from 1,500 to 5,900 tokens, a thousand more change R-Lsum by +2." in text
     assert cells == [f"{model} `{name}`" for model in "AB" for name in TOKENS]
 
@@ -83,7 +85,8 @@ def test_the_other_model_gains(tmp_path: Path) -> None:
     text, cells = stored(tmp_path, given)
     assert "the gain of `select` with B is above the gain of `select` with A by 1" in text
     assert "A: `beginning`, in points of R-Lsum: above `select` (+" in text
-    assert "for 1 of 2 strategies" in text
+    assert "with A, of 2 strategies 0 are shown to be above `beginning` and 1 below it" in text
+    assert "for 1 of them the gain is shown to differ" in text
     assert "ends" not in text + " ".join(cells)
 
 
@@ -99,6 +102,23 @@ def test_a_part_is_tested_when_all_its_rows_are_there(tmp_path: Path) -> None:
         program.missing_rows({("A", "beginning"): rows["A", "beginning"]}, PART)[0]
         == "a second model"
     )
+
+
+def test_the_front_table_has_the_models_side_by_side(tmp_path: Path) -> None:
+    """A strategy is a row; each model has its score, its gain over the beginning, its words and its tokens."""
+    stored(tmp_path, scores({"ends": 10.0}, {"select": -8.0}))
+    rows, _, values = program.read_rows(Results(tmp_path), PART)
+    gains = correct_differences(program.gains_of(rows, PART, values))
+    readme, index = program.front_tables(rows, gains)
+    assert readme.rows == index.rows
+    first, *gained = ("A, 120 words", "minus `beginning`", "words", "tokens sent")
+    assert readme.columns == ("what it does", first, *gained, "B, 120 words", *gained)
+    beginning, ends, select, _ = readme.rows
+    assert beginning[1:] == ("30.0", "", "80", "1,500", "20.0", "", "80", "1,500")
+    assert ends[:2] == ("reads the beginning and the end", "40.0")
+    assert ends[2].startswith("+")
+    assert select[6].startswith("-")
+    assert select[4] == "1,400"
 
 
 @pytest.mark.parametrize("name", program.PARTS)

@@ -45,6 +45,10 @@ _RESULTS = ("tool_result", *(f"{call}_output" for call in _CALLS[1:]))
 _MORE_FIELDS = ("refusal", "reasoning_content", "audio", "toolCalls")
 # of Claude Code: mark of a line → what the line is
 _NO_TURN = {"isSidechain": "lines of subagents", "isCompactSummary": "summaries of compactions"}
+# How texts begin that Codex adds in the name of the user
+_ADDED = re.compile(
+    r"\s*(?:<(?:environment_context|turn_aborted|user_\w+|skill|permissions)|# AGENTS\.md)"
+)
 _BRANCHES = "turns of abandoned branches"
 _BLANK_LINE = re.compile(r"\n\s*\n")
 
@@ -102,7 +106,9 @@ def _describe_line(row: Row) -> str:
     for mark, kind in _NO_TURN.items():
         if row.get(mark):
             return kind
-    is_turn = row.get("type") in ("user", "assistant", "response_item", *_CALLS, *_RESULTS)
+    # Claude Code's lines of the type "system" are about the session
+    kinds = ("user", "assistant", *_OTHER_ROLES, "response_item", *_CALLS, *_RESULTS)
+    is_turn = row.get("type") in kinds
     if is_turn or "role" in row or _holds_session(row):
         return ""
     return f"lines of type {row['type']}" if "type" in row else "lines without a role"
@@ -146,15 +152,19 @@ def _first_taken_back(turns: Sequence[tuple[int | None, Row]], row: Row) -> int:
     event = row.get("payload")
     if not isinstance(event, dict) or event.get("type") != "thread_rolled_back":
         return len(turns)
-    requests = []
-    for place, (_, turn) in enumerate(turns):
-        payload = turn.get("payload", turn)
-        if isinstance(payload, dict) and payload.get("role") == "user":
-            requests.append(place)
+    requests = [place for place, (_, turn) in enumerate(turns) if _is_request(turn)]
     number = event.get("num_turns")
-    if not isinstance(number, int) or number < 1:
+    if not requests or not isinstance(number, int) or number < 1:
         return len(turns)
-    return [0, *requests][-min(number, len(requests) + 1)]
+    return requests[-min(number, len(requests))]
+
+
+def _is_request(row: Row) -> bool:
+    """Return whether a line of Codex is what a user wrote, not what it adds in the name of the user."""
+    message = row.get("payload", row)
+    if not isinstance(message, dict) or message.get("role") != "user":
+        return False
+    return not any(_ADDED.match(text) for _, text in _turns_in(message, "user", Counter()))
 
 
 def _name_in(row: Row, *keys: str) -> str:
@@ -212,7 +222,7 @@ def _messages_in(row: Row, left_out: Counter[str]) -> list[Row]:
         return _current_path(row, left_out)
     if "messages" in row:
         return [*map(_as_message, fields.objects_in(row, "messages"))]
-    if row.get("type") in ("user", "assistant") and "role" not in row:
+    if "message" in row and "role" not in row:
         return [fields.object_in(row, "message")]
     if row.get("type") == "response_item":
         row = fields.object_in(row, "payload")

@@ -34,6 +34,7 @@ from longsumbench.corpora.loading.text_files import (
     decoded_lines,
     list_shards,
     refuse_half_characters,
+    with_names_of,
 )
 from longsumbench.corpora.loading.usual_keys import OUTPUT_FIELDS, REFERENCE_FIELDS
 from longsumbench.errors import DataError, UsageError
@@ -174,12 +175,12 @@ def read_outputs(path: Path, ids: Sequence[str]) -> dict[str, RawText]:
     path = _find_predictions_file(path)
     kind = detect_format(path)
     if kind not in (LINES, FOLDER):
-        return _by_id(_read_texts(path, OUTPUT_FIELDS, _prediction_in), path)
+        return with_names_of(ids, _by_id(_read_texts(path, OUTPUT_FIELDS, _prediction_in), path))
     texts: Sequence[RawText]
     if kind == LINES:
         texts = _read_text_lines(path)
     else:
-        files = dict(_read_texts(path, OUTPUT_FIELDS, _prediction_in))
+        files = with_names_of(ids, dict(_read_texts(path, OUTPUT_FIELDS, _prediction_in)))
         if files.keys() & set(ids):
             return files
         names = _by_last_number(files, ids, path)
@@ -287,6 +288,7 @@ def _pair_by_id(
     intersect: bool = False,
 ) -> PairedTexts:
     """Pair the two sides in the order of the predictions; raise DataError if ids differ, without `intersect`."""
+    targets = with_names_of(texts, targets)
     pairs, only_predicted, problems = list[ScoredPair](), [], []
     for name, text in texts.items():
         if name in targets:

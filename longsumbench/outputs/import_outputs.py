@@ -117,7 +117,7 @@ def match_outputs(
     """
     texts.check_split(settings.split)
     split, split_name = texts.splits[settings.split], f"the {settings.split} split of {texts.name}"
-    texts.check_references(settings.split)
+    texts.check_references(settings.split, len(split))
     by_id = read_outputs(outputs.path, split.ids) if outputs.texts is None else outputs.texts
     by_id = dict(zip(by_id, remove_control_codes(by_id.items()), strict=True))
     # Both kinds of unknown ids are named in one line

@@ -348,7 +348,7 @@ def describe_unanswered(record: RunRecord) -> str:
         fate = "left out" if record.config.decode.failed == "leave_out" else "0 points"
         clauses.append(f"{format_count(failed, 'example')} without an answer ({fate})")
     if refused:
-        clauses.append(f"{format_count(refused, 'answer')} refused (0 points)")
+        clauses.append(f"{format_count(refused, 'request')} refused")
     return " and ".join(clauses)
 
 

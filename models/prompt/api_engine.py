@@ -17,11 +17,9 @@ import logging
 import os
 import random
 import re
-import time
 import weakref
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
-from email.utils import mktime_tz, parsedate_tz
 from functools import cached_property
 from pathlib import Path
 from threading import Thread
@@ -41,6 +39,7 @@ from longsumbench.models.prompt.api_reply import (
     ModelList,
     Properties,
     Reply,
+    is_about_text,
     says_too_long,
     wait_asked_for,
 )
@@ -56,7 +55,7 @@ _LONGEST_CONNECTING = 10.0  # seconds
 _FIRST_REPORTED = 3  # the failure of a request that is logged
 _RETRIED = (408, 409, 425, 429)  # and all from 500 on
 # The server refuses this request, and may answer others.
-_OF_REQUEST = (400, 403, 413, 422)
+_OF_REQUEST = (400, 413, 422)
 _LARGEST_REPLY = 2**23  # bytes
 # A prompt of which the server counts a smaller share was cut by it.
 _WHOLE_PROMPT = 0.8
@@ -278,7 +277,7 @@ class ApiEngine:
             raise _Fault(f"HTTP {status}: {_quote(text)}", wait_asked_for(response.headers))
         if status != 200:
             refusal = self._refusal(status, _quote(text))
-            if status in _OF_REQUEST:
+            if status in _OF_REQUEST or (status == 403 and is_about_text(text)):
                 return refusal
             raise refusal
         self._parse_reply(text)
@@ -352,8 +351,10 @@ class ApiEngine:
             return Answer("", True, False, 0, 0, problem=reply)
         choice = reply.choice
         prompt_tokens, output_tokens, unread_tokens = self._count_tokens(request, reply)
-        # Some servers say "stop" at the limit
-        reached = (reply.count_tokens("completion_tokens") or 0) >= request.max_tokens
+        thinking_tokens = reply.count_tokens("completion_tokens", "reasoning_tokens") or 0
+        # Some servers say "stop" at the limit, which hidden thinking may not count for
+        written = (reply.count_tokens("completion_tokens") or 0) - thinking_tokens
+        reached = len(reply.choices) == 1 and written >= request.max_tokens
         return Answer(
             text="" if choice.is_refused else remove_keys(choice.text),
             complete=not (choice.is_cut or reached),
@@ -362,7 +363,7 @@ class ApiEngine:
             output_tokens=output_tokens,
             unread_tokens=unread_tokens,
             thinking=choice.thinking,
-            thinking_tokens=reply.count_tokens("completion_tokens", "reasoning_tokens") or 0,
+            thinking_tokens=thinking_tokens,
             probabilities=choice.weigh(request.choices),
         )
 

@@ -53,12 +53,13 @@ _FAILED = (
     "network_error",
     "insufficient_system_resource",
 )
+_FLAGGED = re.compile(r"flagged|moderat|polic(?:y|ies)|safety|guardrail", re.IGNORECASE)
 # A limit of requests per minute, or of a queue, names lengths, too. `"message":` is no message.
 _TOO_LONG = re.compile(
     r".*tokens must be reduced"
     r"|(?!.*(?:rate.?limit|per.(?:second|min|hour|day)|quota|try again (?:in|later)|queue|overloaded)).*?"
     r"(?:context.{0,20}(?:length|size|window|limit)"
-    r"|(?:prompt|input|message|request)\b(?!\").{0,40}(?<!took )(?<!taking )too (?:long|large)"
+    r"|(?:prompt|input|message|request)s?\b(?!\\?[\"'])(?:(?!max_).){0,40}(?<!took )(?<!taking )too (?:long|large)"
     r"|too many (?:input |prompt )?tokens|maximum.{0,20}(?:model length|number of.{0,20}tokens)|inputs\b.{0,30}tokens"
     r"|exceed.{0,20}context|tokens.{0,40}must be <|input length should|max_model_len|n_ctx)",
     re.IGNORECASE | re.DOTALL,
@@ -159,6 +160,11 @@ class Reply:
         except (KeyError, OverflowError, TypeError, ValueError):
             return None
         return number if number >= 0 else None
+
+
+def is_about_text(text: str) -> bool:
+    """Return True if a refusal is about what one request says."""
+    return _FLAGGED.search(text) is not None
 
 
 def says_too_long(text: str) -> bool:

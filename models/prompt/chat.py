@@ -53,8 +53,8 @@ def chat_text(
             f"the chat template of {shown_as} refuses the prompt ({describe_error(error)}):"
             " choose a model.prompt without system text, or model.shots=0"
         ) from error
-    # One for pictures writes only the parts of a message that are in a list
-    if messages[-1]["content"].strip() not in text:
+    # One for pictures writes only the parts of a message that are in a list; others change line breaks
+    if "".join(messages[-1]["content"].split()) not in "".join(text.split()):
         raise UsageError(
             f"the chat template of {shown_as} leaves out what a message says: choose {advice}"
         )

@@ -87,7 +87,8 @@ def test_texts_without_references_are_not_summarized(
     path = tmp_path / "texts.jsonl"
     path.write_text("".join(f"{json.dumps(row)}\n" for row in rows))
     error = fails(3, f"dataset.path={path}", "model.length=5", *words.split())
-    assert "the test split of jsonl has no references (read: texts.jsonl" in error
+    which = "the first 1 example of " if words else ""
+    assert f"no reference in {which}the test split of jsonl: nothing to score" in error
     assert "dataset.plant=8" in error
     assert not list(tmp_path.glob("results/**/predictions.jsonl"))
 

@@ -125,6 +125,10 @@ def outline(example: Example) -> str:
         (CHATGPT, "user: a\ntool: 42"),
         (GEMINI, "user: a\nassistant: b | c"),
         (LANGCHAIN, "user: a\nassistant: b\ntool: c\nuser: d"),
+        (
+            '{"type": "user", "content": "a"}\n{"type": "gemini", "content": "b"}',
+            "user: a\nassistant: b",
+        ),
     ],
 )
 def test_exports_by_hand(text: str, turns: str, tmp_path: Path, cache: ArtifactCache) -> None:
@@ -133,42 +137,36 @@ def test_exports_by_hand(text: str, turns: str, tmp_path: Path, cache: ArtifactC
     assert outline(example) == turns
 
 
-@pytest.mark.parametrize(
-    ("numbers", "left"),
-    [
-        ([1], "u1 a1"),
-        ([2], ""),
-        ([1, 1], ""),
-        ([9], ""),
-        ([0], "u1 a1 u2 a2"),
-        ([None], "u1 a1 u2 a2"),
-    ],
-)
-def test_requests_that_were_taken_back(
-    numbers: list[Any], left: str, tmp_path: Path, cache: ArtifactCache
-) -> None:
+TAKEN_BACK = """
+one: d u1 a1 u2 a2 -1 u3 → d u1 a1 u3, 2
+both: d u1 a1 u2 a2 -2 u3 → d u3, 4
+one, and one more: d u1 a1 u2 a2 -1 -1 u3 → d u3, 4
+more than there are: d u1 a1 u2 a2 -9 u3 → d u3, 4
+none: u1 a1 -0 u2 → u1 a1 u2, 0
+no request before: d -1 u1 → d u1, 0
+what Codex adds is no request: u1 a1 u2 a2 <turn_aborted> -1 u3 → u1 a1 u3, 3
+"""
+
+
+@pytest.mark.parametrize("line", TAKEN_BACK.strip().splitlines())
+def test_requests_that_were_taken_back(line: str, tmp_path: Path, cache: ArtifactCache) -> None:
     """Codex writes how many, and goes on; they, their answers and calls are turns of abandoned branches."""
-
-    def item(role: str, text: str) -> dict[str, Any]:
-        message = {"type": "message", "role": role, "content": [{"type": "text", "text": text}]}
-        return {"type": "response_item", "payload": message}
-
-    def taken_back(number: Any) -> dict[str, Any]:
-        return {"type": "event_msg", "payload": {"type": "thread_rolled_back", "num_turns": number}}
-
-    lines = [
-        item("user", "u1"),
-        item("assistant", "a1"),
-        item("user", "u2"),
-        item("assistant", "a2"),
-    ]
-    lines += [*map(taken_back, numbers), item("user", "u3")]
-    path = write_log(tmp_path / "a.jsonl", "\n".join(map(json.dumps, lines)))
-    texts = read(path, cache)
+    log, expected = line.partition(": ")[2].split(" → ")
+    rows: list[dict[str, Any]] = []
+    for word in log.split():
+        if word.startswith("-"):
+            event = {"type": "thread_rolled_back", "num_turns": int(word[1:])}
+            rows.append({"type": "event_msg", "payload": event})
+            continue
+        role = {"d": "developer", "a": "assistant"}.get(word[0], "user")
+        content = [{"type": "input_text", "text": word}]
+        message = {"type": "message", "role": role, "content": content}
+        rows.append({"type": "response_item", "payload": message})
+    texts = read(write_log(tmp_path / "a.jsonl", "\n".join(map(json.dumps, rows))), cache)
     (example,) = texts.splits["test"]
-    assert " ".join(example.sentences()) == f"{left} u3".strip()
-    left_out = texts.metadata["left_out"]["test"]
-    assert left_out.get("turns of abandoned branches", 0) == 4 - len(left.split())
+    left_out = texts.metadata.get("left_out", {"test": {}})["test"]
+    number = left_out.get("turns of abandoned branches", 0)
+    assert f"{' '.join(example.sentences())}, {number}" == expected
 
 
 def write_line(word: str) -> str:

@@ -34,7 +34,8 @@ SPLITS = {
     "test": "test",
 }
 _SPLIT_FILE = re.compile(rf"({'|'.join(SPLITS)})({'|'.join((*ROW_ENDINGS, '.txt'))})(\.gz)?")
-_NAMED_SPLIT = re.compile(rf".+[-_.]{_SPLIT_FILE.pattern}")  # "xsum_test.jsonl"
+# "xsum_test.jsonl"
+_NAMED_SPLIT = re.compile(rf".+[-_.]({'|'.join(SPLITS)})({'|'.join(ROW_ENDINGS)})(\.gz)?")
 
 
 def files_source(
@@ -127,8 +128,13 @@ def _find_splits(path: Path) -> dict[str, Path]:
 
 
 def _find_named_splits(folder: Path) -> dict[str, Path]:
-    """Return split → file of rows, if the names of all such files end in one, and not all in the same."""
-    files = [file for file in visible_files(folder, "*") if holds_rows(file.name)]
+    """Return split → file of rows, if the names of all such files end in one, and not all in the same.
+
+    There is none in a folder with texts, which are of no split.
+    """
+    files = [file for file in visible_files(folder) if file.stem.lower() != "readme"]
+    if any(file.parent != folder or not holds_rows(file.name) for file in files):
+        return {}
     names = [_NAMED_SPLIT.fullmatch(undivided_name(file)) for file in files]
     pairs = [(name[1], file) for name, file in zip(names, files, strict=True) if name]
     if len(pairs) < len(files) or len({SPLITS[name] for name, _ in pairs}) < 2:

@@ -56,6 +56,7 @@ from longsumbench.corpora.loading.usual_keys import OWN_FIELDS, rename_keys
 from longsumbench.corpora.planting.plant import planted_source
 from longsumbench.errors import DataError, MissingSplit, UsageError
 from longsumbench.files import digest
+from longsumbench.formatting import format_count
 from longsumbench.progress import track
 
 _log = logging.getLogger(__name__)
@@ -103,14 +104,18 @@ class Texts:
             choices = f"choose dataset.split={', '.join(self.splits)}{self.split_advice}"
             raise DataError(f"{self.name} has no {split} split; {choices}")
 
-    def check_references(self, split: str, number: int | None = None) -> None:
-        """Check that one of the first examples of a split, or of all, has a reference.
+    def check_references(self, split: str, number: int) -> None:
+        """Check that one of the first examples of a split has a reference.
 
         Raises:
             DataError: none has.
         """
-        if not any(self.splits[split].reference_words[:number]):
-            problem = f"the {split} split of {self.name} has no references{self.split_advice}: nothing to score"
+        lengths = self.splits[split].reference_words
+        if not any(lengths[:number]):
+            which = (
+                f"the first {format_count(number, 'example')} of " if number < len(lengths) else ""
+            )
+            problem = f"no reference in {which}the {split} split of {self.name}: nothing to score"
             raise DataError(f"{problem}; add some, or plant facts to look for by dataset.plant=8")
 
     @contextmanager

@@ -15,7 +15,6 @@ import csv
 import json
 import logging
 import sys
-import unicodedata
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import suppress
 from functools import partial
@@ -47,6 +46,7 @@ from longsumbench.corpora.loading.text_files import (
     undivided_name,
     unique_keys,
     visible_files,
+    with_names_of,
 )
 from longsumbench.corpora.loading.usual_keys import (
     describe_keys,
@@ -303,10 +303,9 @@ def texts_by_name(folder: Path, endings: Sequence[str] = TEXT_ENDINGS) -> dict[s
     texts: dict[str, Path] = {}
     for file in visible_files(folder, "*"):
         if file.suffix.lower() in endings:
-            name = unicodedata.normalize("NFC", file.stem)  # macOS may write "ü" as two characters
-            if name in texts:
-                raise DataError(f"{texts[name].name} has the same name; remove one", file)
-            texts[name] = file
+            if file.stem in texts:
+                raise DataError(f"{texts[file.stem].name} has the same name; remove one", file)
+            texts[file.stem] = file
     return texts
 
 
@@ -341,6 +340,7 @@ def _pairs_in_folder(folder: Path) -> tuple[dict[str, Path], dict[str, Path]]:
 
 def _folder_rows(folder: Path) -> Iterator[FileRow]:
     documents, summaries = _pairs_in_folder(folder)
+    summaries = with_names_of(documents, summaries)
     if alone := sorted(summaries.keys() - documents.keys()):
         raise DataError(
             "a summary without its text; add the text under the same name", summaries[alone[0]]

@@ -5,18 +5,20 @@ import gzip
 import io
 import json
 import re
+import unicodedata
 import zlib
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import chain
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 from longsumbench.core import Row
 from longsumbench.corpora.loading.fields import BadRow, bad_rows_at, json_type
 from longsumbench.errors import DataError
 from longsumbench.formatting import format_count
 
+_Value = TypeVar("_Value")
 _MAX_NAMES = 5  # files in a message
 # Earlier releases of `datasets` add a hash of the part to its name
 _PART_NAME = re.compile(r"(.*?)[-_.]?(\d+)[-_]of[-_](\d+)(?:-[0-9a-f]{16})?(.*)")
@@ -46,6 +48,16 @@ def describe_unread_files(names: Mapping[str, Sequence[str]]) -> list[str]:
     return [
         f"{kind}: {len(files):,} left out ({list_names(files)})" for kind, files in names.items()
     ]
+
+
+def with_names_of(names: Iterable[str], values: Mapping[str, _Value]) -> dict[str, _Value]:
+    """Return values under those of the names that have the same letters: a Mac may write "ü" as two characters."""
+    by_letters = {unicodedata.normalize("NFC", name): name for name in names}
+    renamed = {}
+    for name, value in values.items():
+        alike = by_letters.get(unicodedata.normalize("NFC", name), name)
+        renamed[name if alike in values else alike] = value
+    return renamed
 
 
 def list_names(names: Sequence[str]) -> str:

@@ -122,17 +122,24 @@ def test_a_folder_of_pairs_has_a_row_per_name(tmp_path: Path, cache: ArtifactCac
         read(tmp_path, cache)
 
 
-def test_names_with_the_same_letters_are_the_same(tmp_path: Path) -> None:
+@pytest.mark.parametrize("form", ["NFC", "NFD"])
+def test_names_with_the_same_letters_are_the_same(form: str, tmp_path: Path) -> None:
     """A Mac may write "ü" as two characters: the text, its reference and its output still belong together."""
-    same = {"Zürich": "Zürich", "Öl": "Öl"}
-    forms = {"texts": "NFD", "references": "NFC", "decoded": "NFD"}
-    for folder, form in forms.items():
+    names = [unicodedata.normalize(form, name) for name in ("Zürich", "Öl")]
+    for folder, of_folder in {"texts": form, "references": "NFC", "decoded": "NFD"}.items():
         (tmp_path / folder).mkdir()
-        for name in ("Zürich", "Öl"):
-            (tmp_path / folder / f"{unicodedata.normalize(form, name)}.txt").write_text(name)
-    assert {row["id"]: row["summary"].strip() for row in rows_of(tmp_path)} == same
-    pairs = read_outputs(tmp_path / "decoded", ["Öl", "Zürich"])
-    assert pairs == same
+        for name in names:
+            (tmp_path / folder / f"{unicodedata.normalize(of_folder, name)}.txt").write_text(name)
+    assert {row["id"]: row["summary"].strip() for row in rows_of(tmp_path)} == dict(
+        zip(names, names, strict=True)
+    )
+    outputs = tmp_path / "out.jsonl"
+    outputs.write_text(
+        as_lines([{"id": unicodedata.normalize("NFC", name), "prediction": name} for name in names])
+    )
+    for path in (tmp_path / "decoded", outputs):
+        assert read_outputs(path, names) == {name: name for name in names}
+        assert len(read_pairs(path, tmp_path).pairs) == 2
 
 
 def test_a_folder_of_texts_alone_is_a_split(
@@ -216,6 +223,7 @@ def test_parts_may_have_a_hash(tmp_path: Path, cache: ArtifactCache) -> None:
         (["news.train.csv.gz", "news.dev.csv.gz"], "train validation"),
         (["a_test.jsonl", "b_test.jsonl"], "test"),  # one and the same: two sources of its texts
         (["a_test.jsonl", "a_train.jsonl", "more.jsonl"], "test"),
+        (["a_test.jsonl", "a_train.jsonl", "more.txt"], "test"),
     ],
 )
 def test_a_name_may_end_in_its_split(
@@ -232,7 +240,8 @@ def test_a_name_may_end_in_its_split(
         (folder / name).write_bytes(packed)
     found = read(folder, cache).splits
     assert " ".join(found) == splits
-    assert sum(map(len, found.values())) == len(names) * len(TEXTS) + (splits == "test")
+    sizes = [1 if name.endswith(".txt") else len(TEXTS) for name in names]
+    assert sum(map(len, found.values())) == sum(sizes) + (splits == "test")  # with the README
     if len(found) > 1:
         (folder / names[0].replace("train", "training_train")).write_text("{}")
         with pytest.raises(DataError, match="two files for the split 'train'"):

@@ -191,6 +191,30 @@ def test_an_answer_as_long_as_its_limit_is_cut(tokens: int | None, complete: boo
     assert (answer.text, answer.complete) == ("text 0", complete)
 
 
+@pytest.mark.parametrize(
+    "reply",
+    [
+        {
+            "usage": {
+                "completion_tokens": 900,
+                "completion_tokens_details": {"reasoning_tokens": 890},
+            }
+        },
+        {
+            "choices": [
+                {"message": {"content": "text 0"}},
+                {"message": {"content": "b"}, "index": 1},
+            ],
+            "usage": {"completion_tokens": 30},
+        },
+    ],
+)
+def test_only_the_tokens_of_one_text_reach_its_limit(reply: Any) -> None:
+    """A server may not limit hidden thinking, and it counts all of several answers."""
+    answer = answer_of(reply=lambda body: reply)
+    assert (answer.text, answer.complete) == ("text 0", True)
+
+
 @pytest.mark.parametrize("details", [{"reasoning_tokens": 15}, {}, None, "many"])
 def test_hidden_thinking_is_counted_by_the_server(details: Any) -> None:
     """A server that does not show the thinking may still count it."""
@@ -352,9 +376,9 @@ def test_errors_of_the_server_name_what_to_correct(monkeypatch: pytest.MonkeyPat
     )
     monkeypatch.setenv(KEY_VARIABLE, KEY)
     assert f"refuses the key in the environment variable {KEY_VARIABLE}" in str(failing(401, "no"))
-    flagged = str(failing(403, '{"error": {"message": "Your input was flagged"}}'))
-    assert "or this request (HTTP 403:" in flagged
-    assert "Your input was flagged" in flagged
+    spent = str(failing(403, '{"error": {"message": "Key limit exceeded"}}'))
+    assert "or this request (HTTP 403:" in spent
+    assert "Key limit exceeded" in spent
     assert "model.checkpoint=tiny" in str(failing(404, '{"error": {"message": "no such model"}}'))
     too_long = failing(
         400, '{"error": {"message": "This model\'s maximum context length is 10 tokens"}}'
@@ -372,6 +396,7 @@ TOO_LONG = {
     "Request too large, tokens per min: Limit 300. The input or output tokens must be reduced.": 429,
     "`inputs` must have less than 1024 tokens. Given: 3000": 422,
     "Your request is too large": 413,
+    "The messages are too long": 400,
 }
 
 
@@ -401,18 +426,30 @@ def test_a_limit_of_a_busy_server_passes(words: str) -> None:
 
 def test_a_limit_that_is_too_large_is_no_long_prompt() -> None:
     """The server's own word for it is "message", which is no message."""
-    error = failing(400, '{"error": {"message": "max_tokens is too large: 20000"}}')
-    assert "a prompt is too long" not in str(error)
-    assert "max_tokens is too large" in str(error)
+    problem = "max_tokens is too large: 2"
+    for words in (problem, f"Invalid request: {problem}", f"{{'message': '{problem}'}}"):
+        error = failing(400, json.dumps({"error": {"message": words}}))
+        assert "a prompt is too long" not in str(error)
+        assert problem in str(error)
 
 
 def test_a_refused_request_is_not_all_of_them(monkeypatch: pytest.MonkeyPatch) -> None:
-    """A server that refuses what one text says with HTTP 403 answers the others."""
+    """A server that refuses what one text says with HTTP 403 answers the others; a spent key ends the run."""
     monkeypatch.setenv(KEY_VARIABLE, KEY)
-    with api_server(fault=lambda number: (403, "flagged") if number == 1 else None) as server:
-        engine = open_api(server.base_url, parallel_requests=1)
-        answers = list(engine.answer([question(number) for number in range(3)], Decoding()))
-    assert [bool(answer.problem) for answer in answers] == [False, True, False]
+    requests = [question(number) for number in range(3)]
+    for words, answered in (
+        ("Your input was flagged", [True, False, True]),
+        ("Key limit exceeded", None),
+    ):
+        refused = {1: (403, words)}
+        with api_server(fault=refused.get) as server:
+            engine = open_api(server.base_url, parallel_requests=1)
+            if answered:
+                answers = engine.answer(requests, Decoding())
+                assert [answer.problem is None for answer in answers] == answered
+                continue
+            with pytest.raises(EnvironmentProblem, match=words):
+                list(engine.answer(requests, Decoding()))
 
 
 def test_the_server_sets_the_wait() -> None:

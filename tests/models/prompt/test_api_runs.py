@@ -91,8 +91,8 @@ def test_a_run_without_any_answer_is_not_scored(tmp_path: Path, run_command: Com
 @pytest.mark.parametrize(
     ("failed", "said"),
     [
-        ("empty", "1 example without an answer (0 points) and 1 answer refused (0 points)"),
-        ("leave_out", "1 example without an answer (left out) and 1 answer refused (0 points)"),
+        ("empty", "1 example without an answer (0 points) and 1 request refused"),
+        ("leave_out", "1 example without an answer (left out) and 1 request refused"),
     ],
 )
 def test_missing_answers_are_said_below_the_table(

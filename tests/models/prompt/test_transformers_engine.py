@@ -252,6 +252,9 @@ def test_a_template_that_leaves_out_the_text_is_refused(tmp_path: Path) -> None:
     opened = open_causal(write_causal(tmp_path / "odd", template=parts))
     with refuses(r"leaves out what a message says: choose a model trained for chats"):
         opened.count(REQUESTS[0].messages)
+    breaks = "{{ messages[0].content | replace('\n\n', '\n') }}"
+    opened = open_causal(write_causal(tmp_path / "breaks", template=breaks))
+    assert opened.count([{"role": "user", "content": "lohit\n\nmihit"}]) > 0
 
 
 TURNS = "{% for message in messages %}{{ message.role }}\n{{ message.content | trim }}"
