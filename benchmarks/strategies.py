@@ -422,9 +422,9 @@ def draw_picture(rows: Rows, extracts: Sequence[ResultRow]) -> bytes:
     points = []
     for (model, strategy), row in rows.items():
         points.append((f"{model} {IN_WORDS[strategy]}", COLOURS[models.index(model)], row.cut))
-    for row in extracts:
-        if not row.representative.oracle:
-            points.append((IN_WORDS[label_of(row)], GREY, row))
+    for extract in extracts:
+        if not extract.representative.oracle:
+            points.append((IN_WORDS[label_of(extract)], GREY, extract))
     points.sort(key=lambda point: point[2].means[SCORE].mean)
 
     def draw(figure: "Figure") -> None:
