@@ -110,7 +110,7 @@ class Corpus:
         own_keys: True if the rows are the user's own, whose fields may have other usual names ("article").
         published: the month in which its texts first appeared as a dataset ("2018-04"), for tables; None if unknown.
         holds_code: True if its texts may hold code, in which escapes and tags are meant: no warning names them.
-        version: of a plug-in, increases when the same rows become other examples.
+        version: increases when the same rows become other examples.
     """
 
     name: str

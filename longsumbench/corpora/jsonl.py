@@ -12,7 +12,6 @@ from collections.abc import Iterator
 
 from longsumbench.core import Corpus, Document, Example, Question, Row, Sentences
 from longsumbench.corpora.loading import fields
-from longsumbench.sentences import split_sentences
 
 
 def jsonl_example(row: Row, with_summary: bool = True) -> Example:
@@ -44,9 +43,13 @@ def _jsonl_documents(row: Row) -> tuple[Document, ...]:
 
 def _jsonl_references(row: Row) -> tuple[Sentences, ...]:
     if fields.given_field(row, "summary", "references") == "summary":
-        return (split_sentences(fields.text_in(row, "summary")),)
-    listed = fields.list_in(row, "references")
-    references = [fields.sentences_in(value, "references") for value in listed]
+        return fields.references_in([fields.text_in(row, "summary")])
+    references = []
+    for value in fields.list_in(row, "references"):
+        if isinstance(value, str):
+            references += fields.references_in([value])
+        else:
+            references.append(fields.sentences_in(value, "references"))
     return tuple(filter(None, references)) or ((),)
 
 
@@ -72,4 +75,5 @@ CORPUS = Corpus(
     own_keys=True,
     homepage="",
     from_file_row=jsonl_example,
+    version=2,  # line breaks end the sentences of summaries, as they do for `score`
 )

@@ -4,6 +4,7 @@ import json
 
 from longsumbench.core import Document, Section
 from longsumbench.corpora.jsonl import jsonl_example
+from longsumbench.sentences import split_for_rouge
 
 
 def test_blank_lines_separate_paragraphs() -> None:
@@ -45,3 +46,16 @@ def test_empty_references_are_dropped_next_to_others() -> None:
     listed = jsonl_example({**row, "references": ["", "A.", [" "], "B."]})
     assert listed.references == (("A.",), ("B.",))
     assert jsonl_example({**row, "references": ["", []]}).references == ((),)
+
+
+def test_a_summary_has_the_sentences_that_are_scored() -> None:
+    """Line breaks end its sentences, as in an output: points without full stops are sentences of their own."""
+    points = "Council met on Monday\nBudget approved. Roads later\n"
+    expected = split_for_rouge(points, "suite")
+    assert expected == ("Council met on Monday", "Budget approved.", "Roads later")
+    row = {"id": "x", "document": "D."}
+    assert jsonl_example({**row, "summary": points}).references == (expected,)
+    assert jsonl_example({**row, "references": [points, [points]]}).references == (
+        expected,
+        (" ".join(points.split()),),
+    )
