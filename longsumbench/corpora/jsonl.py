@@ -44,7 +44,7 @@ def _jsonl_documents(row: Row) -> tuple[Document, ...]:
 def _jsonl_references(row: Row) -> tuple[Sentences, ...]:
     if fields.given_field(row, "summary", "references") == "summary":
         return fields.references_in([fields.text_in(row, "summary")])
-    references = []
+    references: list[Sentences] = []
     for value in fields.list_in(row, "references"):
         if isinstance(value, str):
             references += fields.references_in([value])
