@@ -346,7 +346,7 @@ def sentences_of(part: Part, rows: Rows, scores: ScoresOfRuns) -> Iterator[str]:
     """Yield what the tests of a part say: in numbers, of each model, of each pair of models, of further tokens."""
     gains = correct_differences(gains_of(rows, part, scores))
     interactions = correct_differences(interactions_of(rows, part, scores))
-    yield f"{part.title}: {count_outcomes(rows, gains, interactions)}."
+    yield f"{part.title}. {count_outcomes(rows, gains, interactions)}"
     for model in models_of(rows):
         of_model = {
             f"`{strategy}`": gain.reversed()
@@ -369,19 +369,19 @@ def count_outcomes(
     gains: Mapping[tuple[str, str], CorrectedDifference],
     interactions: Mapping[tuple[str, str, str], CorrectedDifference],
 ) -> str:
-    """Say how many strategies are shown to differ from BASE, and how many gains between models, without a period."""
-    clauses = []
+    """Say how many strategies are shown to differ from BASE, and how many gains between models, in sentences."""
+    sentences = []
     for model in models_of(rows):
         of_model = [gain for (name, _), gain in gains.items() if name == model]
         means = [gain.mean for gain in of_model if gain.outcome == Outcome.AHEAD]
         above = sum(mean > 0 for mean in means)
-        clauses.append(
-            f"with {model}, of {len(of_model)} strategies {above} are shown to be above `{BASE}`"
-            f" and {len(means) - above} below it"
+        sentences.append(
+            f"With {model}, of {len(of_model)} strategies {above} are shown to be above `{BASE}`"
+            f" and {len(means) - above} below it."
         )
     differing = [each for each in interactions.values() if each.outcome == Outcome.AHEAD]
-    clauses.append(f"for {len(differing)} of them the gain is shown to differ between the models")
-    return "; ".join(clauses)
+    sentences.append(f"For {len(differing)} the gain is shown to differ between the models.")
+    return " ".join(sentences)
 
 
 def describe_tokens(rows: Rows, model: str, strategy: str, gain: CorrectedDifference) -> str:

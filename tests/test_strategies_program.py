@@ -71,9 +71,9 @@ def test_a_gain_of_one_model_alone(tmp_path: Path) -> None:
     assert "B: `beginning`, in points of R-Lsum: not shown to differ: `ends` (" in text
     assert "the gain of `ends` with A is above the gain of `ends` with B by " in text
     assert "Nothing is shown: the gain of `select` with" in text
-    assert "with A, of 3 strategies 2 are shown to be above `beginning` and 0 below it" in text
-    assert "with B, of 3 strategies 1 are shown to be above `beginning` and 0 below it" in text
-    assert "for 1 of them the gain is shown to differ between the models" in text
+    assert "With A, of 3 strategies 2 are shown to be above `beginning` and 0 below it" in text
+    assert "With B, of 3 strategies 1 are shown to be above `beginning` and 0 below it" in text
+    assert "For 1 the gain is shown to differ between the models" in text
     assert "A: from 1,500 to 5,900 tokens, a thousand more change R-Lsum by +2." in text
     assert cells == [f"{model} `{name}`" for model in "AB" for name in TOKENS]
 
@@ -85,8 +85,8 @@ def test_the_other_model_gains(tmp_path: Path) -> None:
     text, cells = stored(tmp_path, given)
     assert "the gain of `select` with B is above the gain of `select` with A by 1" in text
     assert "A: `beginning`, in points of R-Lsum: above `select` (+" in text
-    assert "with A, of 2 strategies 0 are shown to be above `beginning` and 1 below it" in text
-    assert "for 1 of them the gain is shown to differ" in text
+    assert "With A, of 2 strategies 0 are shown to be above `beginning` and 1 below it" in text
+    assert "For 1 the gain is shown to differ" in text
     assert "ends" not in text + " ".join(cells)
 
 

@@ -353,11 +353,11 @@ class ApiEngine:
         prompt_tokens, output_tokens, unread_tokens = self._count_tokens(request, reply)
         thinking_tokens = reply.count_tokens("completion_tokens", "reasoning_tokens") or 0
         # Some servers say "stop" at the limit, which hidden thinking may not count for
-        written = (reply.count_tokens("completion_tokens") or 0) - thinking_tokens
-        reached = len(reply.choices) == 1 and written >= request.max_tokens
+        answer_tokens = (reply.count_tokens("completion_tokens") or 0) - thinking_tokens
+        at_limit = len(reply.choices) == 1 and answer_tokens >= request.max_tokens
         return Answer(
             text="" if choice.is_refused else remove_keys(choice.text),
-            complete=not (choice.is_cut or reached),
+            complete=not (choice.is_cut or at_limit),
             refused=choice.is_refused,
             prompt_tokens=prompt_tokens,
             output_tokens=output_tokens,

@@ -18,7 +18,7 @@ from longsumbench.corpora.loading.fields import BadRow, bad_rows_at, json_type
 from longsumbench.errors import DataError
 from longsumbench.formatting import format_count
 
-_Value = TypeVar("_Value")
+_Named = TypeVar("_Named")
 _MAX_NAMES = 5  # files in a message
 # Earlier releases of `datasets` add a hash of the part to its name
 _PART_NAME = re.compile(r"(.*?)[-_.]?(\d+)[-_]of[-_](\d+)(?:-[0-9a-f]{16})?(.*)")
@@ -50,7 +50,7 @@ def describe_unread_files(names: Mapping[str, Sequence[str]]) -> list[str]:
     ]
 
 
-def with_names_of(names: Iterable[str], values: Mapping[str, _Value]) -> dict[str, _Value]:
+def with_names_of(names: Iterable[str], values: Mapping[str, _Named]) -> dict[str, _Named]:
     """Return values under those of the names that have the same letters: a Mac may write "ü" as two characters."""
     by_letters = {unicodedata.normalize("NFC", name): name for name in names}
     renamed = {}
