@@ -142,7 +142,8 @@ def describe_faults(rows: pd.DataFrame) -> Iterator[str]:
         smallest = found.groupby("metric", sort=False)["auc"].min()
         seen = [str(heading_of(str(metric))) for metric, area in smallest.items() if is_seen(area)]
         by = join_names(seen, "; ") if seen else f"none (at most {found['auc'].max():.2f})"
-        yield f"A planted {fault} is seen in all corpora by: {by}."
+        corpora = join_names([*found["corpus"].drop_duplicates()])
+        yield f"A planted {fault} is seen in each corpus ({corpora}) by: {by}."
 
 
 def describe_biases(rows: pd.DataFrame) -> Iterator[str]:

@@ -489,7 +489,9 @@ def main() -> None:
             continue
         rows, extracts, scores = read_rows(results, part)
         if missing := missing_rows(rows, part):
-            print(f"{part.title}: not tested without {'; '.join(missing)}", file=sys.stderr)
+            untested = f"{part.title}: not tested without {'; '.join(missing)}"
+            print(untested, file=sys.stderr)
+            problems += [untested] if part == FRONT_PART else []
             continue
         gains = correct_differences(gains_of(rows, part, scores))
         tables.append(table_of(part, rows, extracts, gains))
@@ -497,7 +499,7 @@ def main() -> None:
         sentences += of_part
         if part == FRONT_PART and (options.write or options.check):
             picture = draw_picture(rows, extracts)
-            problems = write_front(front_tables(rows, gains), of_part[:1], picture, options.write)
+            problems += write_front(front_tables(rows, gains), of_part[:1], picture, options.write)
     show_or_write(PAGE, tables, sentences, options, problems)
 
 

@@ -72,8 +72,8 @@ def test_a_clear_value_is_bold_and_a_missing_one_empty() -> None:
 @pytest.mark.parametrize(
     ("areas", "said"),
     [
-        ((0.7, 0.61), "A planted name is seen in all corpora by: support, Qwen."),
-        ((0.7, 0.59), "A planted name is seen in all corpora by: none (at most 0.70)."),
+        ((0.7, 0.61), "A planted name is seen in each corpus (a, b) by: support, Qwen."),
+        ((0.7, 0.59), "A planted name is seen in each corpus (a, b) by: none (at most 0.70)."),
     ],
 )
 def test_a_fault_is_seen_if_it_is_in_all_corpora(areas: tuple[float, float], said: str) -> None:

@@ -92,9 +92,9 @@ def has_marks(text: str) -> bool:
 
 def begins_thinking(prompt: str, thinking_end: str) -> bool:
     """Return True if a prompt ends with a mark that begins thinking."""
-    written = prompt.rstrip()
-    marks = known_marks(thinking_end).finditer(written)
-    return any(mark.lastgroup == "thinking" and mark.end() == len(written) for mark in marks)
+    end = len(prompt.rstrip())
+    marks = known_marks(thinking_end).finditer(prompt)
+    return any(mark.lastgroup == "thinking" and mark.end() == end for mark in marks)
 
 
 def thinking_start(thinking_end: str) -> str:

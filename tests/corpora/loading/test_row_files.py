@@ -242,11 +242,11 @@ def test_a_name_may_end_in_its_split(
         text = as_csv(rows) if ".csv" in name else "\n".join(map(json.dumps, rows))
         packed = gzip.compress(text.encode()) if name.endswith(".gz") else text.encode()
         (folder / name).write_bytes(packed)
-    found = read(folder, cache).splits
-    assert " ".join(found) == splits
+    read_splits = read(folder, cache).splits
+    assert " ".join(read_splits) == splits
     sizes = [1 if name.endswith(".txt") else len(TEXTS) for name in names]
-    assert sum(map(len, found.values())) == sum(sizes) + (splits == "test")  # with the README
-    if len(found) > 1:
+    assert sum(map(len, read_splits.values())) == sum(sizes) + (splits == "test")  # with the README
+    if len(read_splits) > 1:
         (folder / names[0].replace("train", "training_train")).write_text("{}")
         with pytest.raises(DataError, match="two files for the split 'train'"):
             read(folder, cache)
