@@ -14,6 +14,7 @@ from hypothesis import HealthCheck, settings
 from support.built_once import FOLDER_VARIABLE
 from support.commands import run_command, typed
 from support.logs import listening
+from support.toys import write_jsonl
 
 from longsumbench.cache.artifacts import CACHE_VARIABLE, ArtifactCache
 from longsumbench.conf import CONFIG_VARIABLE
@@ -198,6 +199,12 @@ def here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """The folder of a test, which is the current one."""
     monkeypatch.chdir(tmp_path)
     return tmp_path
+
+
+@pytest.fixture
+def toy(tmp_path: Path) -> Path:
+    """The folder of a small dataset of three splits."""
+    return write_jsonl(tmp_path / "toy")
 
 
 @pytest.fixture

@@ -3,7 +3,7 @@
 import json
 import math
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -325,34 +325,25 @@ def test_a_language_model_is_compared_in_the_readings_that_fit(
     assert "No choice: too few texts." in printed.out
 
 
-def copy_sentence(place: int) -> Callable[[Sequence[Message]], str]:
-    """Return a model that copies one of the sentences that it sees: the first one (0), or the last (-1)."""
-
-    def answer(messages: Sequence[Message]) -> str:
-        return re.findall(r"Sentence \d+ of text \d+ tells story \d+\.", messages[-1]["content"])[
-            place
-        ]
-
-    return answer
+def copy_last_sentence(messages: Sequence[Message]) -> str:
+    """Answer with the last sentence of a prompt."""
+    return re.findall(r"Sentence \d+ of text \d+ tells story \d+\.", messages[-1]["content"])[-1]
 
 
-@pytest.mark.parametrize(("place", "right"), [(0, "lead"), (-1, "prompt, ends")])
-def test_the_reading_that_fits_a_model_is_found(
-    here: Path, run_command: Command, place: int, right: str
-) -> None:
-    """A server's address is enough: what copies the first sentence needs no model, what copies the last the ends."""
+def test_the_reading_that_fits_a_model_is_found(here: Path, run_command: Command) -> None:
+    """A server's address is enough: a model that copies the last sentence that it sees needs the ends."""
     texts = write_texts(here / "mine", 12)
     (here / "theirs").mkdir()
     for i, sentences in enumerate(texts):
-        (here / "theirs" / f"{i:02d}.md").write_text(sentences[place])
+        (here / "theirs" / f"{i:02d}.md").write_text(sentences[-1])
     write_causal(here / "model", positions=1_024)
     models = {"data": [{"id": "copier", "root": str(here / "model"), "max_model_len": 1_300}]}
     prices = "model.input_price=1 model.output_price=1 model.input_length=700"
-    with api_server(answer=copy_sentence(place), models=models) as server:
+    with api_server(answer=copy_last_sentence, models=models) as server:
         words = f"recommend mine --references theirs --model {server.base_url} {prices}"
         printed = run_command(0, *words.split(), "score.resamples=100")
     assert "US$" in printed.err
-    assert f"Choose {right}. " in printed.out
+    assert "Choose prompt, ends. " in printed.out
 
 
 def test_what_a_server_does_not_say_is_asked_at_once(here: Path, run_command: Command) -> None:

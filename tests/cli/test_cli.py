@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 from support.commands import Command
+from support.imports import modules_after
 from support.toys import write_jsonl
 
 import longsumbench
@@ -28,13 +29,9 @@ def words(tmp_path: Path) -> list[str]:
 
 def test_help_imports_nothing_heavy() -> None:
     """Until a command runs, no library beyond the standard one is imported."""
-    code = "import sys; from longsumbench.cli.main import parser; parser(); print(*sys.modules)"
-    loaded = subprocess.run(
-        [sys.executable, "-c", code], check=True, capture_output=True, text=True
-    ).stdout.split()
-    assert not {"torch", "transformers", "hydra", "omegaconf", "numpy", "pandas", "tabulate"} & set(
-        loaded
-    )
+    loaded = modules_after("from longsumbench.cli.main import parser; parser()")
+    heavy = {"torch", "transformers", "hydra", "omegaconf", "numpy", "pandas", "tabulate"}
+    assert not heavy & loaded
 
 
 def test_commands_on_finished_runs_import_little(words: list[str], tmp_path: Path) -> None:
@@ -116,19 +113,31 @@ run -m model=lead, random → a blank after ',' divides 'model=lead, random': wr
 run model = lead → a blank before '=' divides 'model = lead': write model=lead
 list models lead → 'lead' is an extra argument
 stats dataset=aclsum --output x.csv → x.csv is to be a folder, and has the name of a file: choose
+run model=led → unknown model 'led' (did you mean 'lead'?)
+run modle=lead → unknown setting 'modle' (did you mean 'model'?)
+run train.max_steps=abc → train.max_steps='abc' is not of type int
+run train.learning_rate=0 → train.learning_rate=0.0 must be above 0
+run dataset.split=nonsense → dataset.split=nonsense; allowed: train, validation, test
+run dataset=[aclsum,probe] → has several names: choose one, or sweep over them with -m dataset=aclsum,probe
+run seed=1,2 → 'seed=1,2' has several values: sweep over them with -m
+run hydra.verbose=true → of Hydra's own settings, only hydra/launcher=…, hydra.launcher.…
+run --config-dir=nowhere → --config-dir nowhere: no such folder
+run model=trunc scale=tiny model.num_heads=7 → model.d_model=128 cannot be shared equally by model.num_heads=7
+run model=trunc scale=tiny decode.max_length=65 → decode.max_length=65 is above model.decode_length=64
 run --sho → unknown flag '--sho' (did you mean '--show'?)
 """
 
 
 @pytest.mark.parametrize("line", USAGE.strip().splitlines())
 def test_wrong_usage_is_one_line(line: str, run_command: Command, here: Path) -> None:
-    """Wrong usage ends with exit code 2 and one line on stderr that says what was meant."""
+    """Wrong usage ends with exit code 2 before any work, and one line on stderr says what was meant."""
     (here / "tests").mkdir()
     words, message = line.split(" → ")
     output = run_command(2, *words.split())
     assert output.out == ""
     assert len(output.err.splitlines()) == 1
     assert message in output.err
+    assert not Path("results").exists()
 
 
 def test_a_leaderboard_is_printed(

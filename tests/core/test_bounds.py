@@ -8,7 +8,7 @@ from typing import Any, get_args, get_type_hints
 
 import pytest
 from support.tiny_seq2seq import tiny_checkpoint
-from support.toys import refuses, write_jsonl
+from support.toys import refuses
 
 from longsumbench.analysis.dataset.stats import StatsSettings
 from longsumbench.core import (
@@ -110,12 +110,6 @@ def build_words(model: str, key: str, value: str, folder: Path) -> list[str]:
     return [f"model={model}", *data, *needed.get(model, []), f"{key}={value}"]
 
 
-@pytest.fixture
-def toy(here: Path) -> Path:
-    """A small dataset; what is written goes into a folder of the test."""
-    return write_jsonl(here / "toy")
-
-
 def check_plan(model: str, key: str, value: str, folder: Path) -> bool:
     """Plan a run with one setting; return whether it is accepted, and if not, check the message."""
     try:
@@ -148,6 +142,7 @@ def _types_in(hint: Any) -> set[Any]:
     return {hint}.union(*map(_types_in, get_args(hint)))
 
 
+@pytest.mark.usefixtures("here")
 @pytest.mark.parametrize("share", [0.0005, pytest.param(0.1, marks=pytest.mark.slow)])
 def test_planning_refuses_junk_in_one_line(share: float, toy: Path) -> None:
     """A setting that is no sensible value ends in one line that names it, before anything is done."""

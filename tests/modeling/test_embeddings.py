@@ -2,8 +2,6 @@
 
 import json
 import shutil
-import subprocess
-import sys
 from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
@@ -232,21 +230,6 @@ def test_runs_are_identified_by_the_encoder(bert: Path, tmp_path: Path) -> None:
             identities.append(build_settings(kind, values, "model.").identity())
         assert identities[1] == identities[2], name
         assert identities[1] not in (identities[0], *identities[3:]), name
-
-
-def test_planning_loads_no_torch(bert: Path) -> None:
-    """A run with an encoder is planned, and its id computed, without torch or transformers."""
-    code = f"""
-import sys
-from longsumbench.core import RunKey
-from longsumbench.runs.plan import plan
-for rank in ("embedding", "embedding_lexrank"):
-    words = ["model=ranker", f"model.rank={{rank}}", "model.rank_checkpoint={bert}"]
-    (point,) = plan([*words, "dataset=aclsum"])
-    RunKey.of(point.config)
-assert not {{"torch", "transformers"}} & set(sys.modules)
-"""
-    subprocess.run([sys.executable, "-c", code], check=True)
 
 
 @pytest.mark.parametrize(

@@ -5,15 +5,10 @@ from typing import Any
 
 import huggingface_hub
 import pytest
-import torch
-from support.json_files import read_json, write_json
-from support.tiny_seq2seq import write_seq2seq
-from transformers import BartForConditionalGeneration
+from support.json_files import write_json
 
-from longsumbench.core import Decoding
 from longsumbench.errors import DataError
 from longsumbench.modeling import checkpoints
-from longsumbench.modeling.generation import decode
 from longsumbench.modeling.generation_defaults import read_generation_defaults
 
 
@@ -62,34 +57,6 @@ def test_a_card_in_our_settings(kind: str, tmp_path: Path) -> None:
     generation, expected = CARDS[kind]
     assert read_generation_defaults(write_card(tmp_path, generation), None) == expected
     assert read_generation_defaults(write_card(tmp_path / "older", **generation), None) == expected
-
-
-@pytest.mark.parametrize("kind", [kind for kind in CARDS if kind != "token ids only"])
-def test_a_card_writes_what_the_library_writes(kind: str, tmp_path: Path) -> None:
-    """A checkpoint decoded by its card writes what `generate` writes of itself."""
-    folder = write_seq2seq(tmp_path)
-    own = read_json(folder / "config.json")
-    ids = {
-        name: own[name]
-        for name in own
-        if name.endswith("_token_id") and name != "forced_eos_token_id"
-    }
-    write_json(folder / "generation_config.json", {**CARDS[kind][0], **ids})
-    write_json(folder / "config.json", own | {"forced_eos_token_id": None})
-    model = BartForConditionalGeneration.from_pretrained(folder).eval()
-    torch.manual_seed(2)
-    for weights in model.parameters():  # fresh weights write the same whatever the settings are
-        weights.data.normal_(std=0.5)
-    inputs = torch.randint(5, 300, (3, 9))
-    batch = {"input_ids": inputs, "attention_mask": torch.ones_like(inputs)}
-    with torch.inference_mode():
-        expected = model.generate(**batch)[:, 1:].tolist()
-    end = model.config.eos_token_id
-    written, _ = decode(
-        model, batch, Decoding(**read_generation_defaults(str(folder), None)), limit=39
-    )
-    assert written == [row[: row.index(end)] if end in row else row for row in expected]
-    assert written != decode(model, batch, Decoding(), limit=39)[0]
 
 
 def test_where_a_card_has_its_settings(tmp_path: Path) -> None:

@@ -9,7 +9,6 @@ import pytest
 from support.commands import Typed
 from support.json_files import read_rows, write_rows
 from support.pages import Reading
-from support.toys import write_jsonl
 
 import longsumbench
 from longsumbench.cli.main import main
@@ -20,12 +19,6 @@ from longsumbench.runs.results import Results
 from longsumbench.runs.run_list import list_runs
 
 NUM_TEST = 8
-
-
-@pytest.fixture
-def toy(tmp_path: Path) -> Path:
-    """A dataset of toy examples."""
-    return write_jsonl(tmp_path / "toy")
 
 
 @pytest.fixture

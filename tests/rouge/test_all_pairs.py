@@ -4,18 +4,11 @@ import numpy as np
 import pytest
 from hypothesis import given, strategies as st
 from rouge_score.rouge_scorer import RougeScorer
-from rouge_score.tokenizers import Tokenizer
+from support.words import AsTheyAre
 
 from longsumbench.rouge.all_pairs import number_words, rouge_n
 
 TEXTS = st.lists(st.lists(st.sampled_from("abcde"), max_size=9), max_size=6)
-
-
-class AsTheyAre(Tokenizer):
-    """Takes words as they are."""
-
-    def tokenize(self, text: str) -> list[str]:  # noqa: D102 - as the library says
-        return text.split()
 
 
 SCORER = RougeScorer(["rouge1", "rouge2", "rouge3"], tokenizer=AsTheyAre())

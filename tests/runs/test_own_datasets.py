@@ -5,7 +5,6 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from support.toys import write_jsonl
 
 import longsumbench
 from longsumbench.core import DatasetSettings
@@ -19,12 +18,6 @@ from longsumbench.runs.results import Results
 from longsumbench.views.leaderboard import TableView
 
 Lead = Callable[..., RunRecord]
-
-
-@pytest.fixture
-def toy(tmp_path: Path) -> Path:
-    """A folder of JSON lines."""
-    return write_jsonl(tmp_path / "toy")
 
 
 @pytest.fixture

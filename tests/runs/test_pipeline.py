@@ -34,12 +34,6 @@ from longsumbench.runs.results import Results, read_run_config, write_run_config
 PREDICTIONS = "predictions.jsonl"
 
 
-@pytest.fixture
-def toy(tmp_path: Path) -> Path:
-    """A small dataset of three splits."""
-    return write_jsonl(tmp_path / "toy")
-
-
 def configured(folder: Path, model: str = "lead", **changes: Any) -> RunConfig:
     """Return a configuration that takes seconds; results go next to the dataset."""
     schema = registry.systems.load(model).Config

@@ -9,19 +9,13 @@ import pytest
 from support.commands import Command
 from support.json_files import read_json
 from support.sweeping import JOBLIB, untrained
-from support.toys import refuses, write_jsonl
+from support.toys import refuses
 
 from longsumbench.cli.main import main
 from longsumbench.sweeps.launchers import choose_engine
 from longsumbench.sweeps.run import plan_launch
 from longsumbench.sweeps.state import sweeps_in
 from longsumbench.sweeps.sweep import Launch
-
-
-@pytest.fixture
-def toy(tmp_path: Path) -> Path:
-    """A small dataset of three splits."""
-    return write_jsonl(tmp_path / "toy")
 
 
 @pytest.fixture

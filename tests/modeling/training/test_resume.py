@@ -71,10 +71,9 @@ def interruptible() -> Iterator[None]:
 
 
 KILLED = [("epochs", moment) for moment in MOMENTS]
-KILLED += [("keep_best", moment) for moment in ("validated", "saved")]
-KILLED += [
-    (name, moment) for name in RECIPES if name != "epochs" for moment in ("forward", "trained")
-]
+KILLED += [("keep_best", moment) for moment in ("validated", "saved", "trained")]
+KILLED += [("average_weights", "trained")]
+KILLED += [(name, "forward") for name in RECIPES if name != "epochs"]
 
 
 @pytest.mark.parametrize(("name", "moment"), KILLED)

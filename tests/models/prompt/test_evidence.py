@@ -5,14 +5,12 @@ from typing import Any
 
 import numpy as np
 import pytest
-from support.language_models import EchoEngine, prompted, text_example
+from support.language_models import text_example
 from support.pages import Reading, inspection
 from support.tiny_causal import write_causal
-from support.toys import WORDS, example, fit_tiny, settings_of
+from support.toys import example, fit_tiny, settings_of
 
 from longsumbench.core import Decoding, Summary
-from longsumbench.models.prompt import config
-from longsumbench.models.prompt.readings import readings
 from longsumbench.runs.evidence import check_evidence_arrays, read_evidence, write_evidence
 from longsumbench.views.evidence.array_views import Selections, Weights, views
 
@@ -92,30 +90,3 @@ def test_units_and_rows_are_those_of_the_requests(summaries: tuple[str, list[Sum
     assert "".join(answers.split()) == "".join(summary.text.split())
     for is_taken, scores in zip(taken, evidence.arrays["scores"], strict=True):
         assert scores[is_taken].min() >= scores[~is_taken].max()
-
-
-# `gists` needs a question; it and the strategies are in test_strategies.py.
-@pytest.mark.parametrize("reading", sorted(set(readings.targets()) - {"gists"}))
-def test_an_estimate_counts_the_requests(
-    reading: str, model: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """The tokens that a reading expects of prompts and answers are those of its requests, up to a factor of 2."""
-    budget = 2_000 if reading == "whole" else 480
-    source = example(3, sentences=100)
-    settings: dict[str, Any] = {"length": "20", "decode_length": 40, "reading": reading}
-    settings |= {**READINGS.get(reading, {}), "input_length": budget}
-    if reading in ("pages", "segments"):  # they need an engine that gives tokens
-        system = fit_tiny("prompt", tmp_path, **settings, checkpoint=str(model))
-    else:
-        system = prompted(EchoEngine(reply=lambda text: " ".join(WORDS[:20])), **settings)
-    (summary,) = system.summarize([source], KEEP)
-    instructions = system.builder.engine.count(system.builder.messages(source, ""))
-    tokens, answer = (
-        summary.truncation.tokens,
-        20 if system.builder.engine.gives_tokens is False else 40,
-    )
-    monkeypatch.setattr(config, "INSTRUCTIONS", instructions)
-    prompts, answers = system.config.request_lengths(tokens, answer, None)
-    assert summary.truncation.tokens > 2 * (480 - instructions)
-    assert 0.5 < prompts / summary.counts["prompt_tokens"] < 2
-    assert 0.5 < answers / summary.counts["output_tokens"] < 2

@@ -276,7 +276,7 @@ def unsent(whole: str, texts: Sequence[str]) -> str:
 
 @pytest.mark.parametrize("kind", ["trained", "words"])
 @pytest.mark.parametrize("name", WAYS)
-@settings(max_examples=25)
+@settings(max_examples=15)
 @given(
     documents=DOCUMENTS,
     query=st.none() | SENTENCES,

@@ -21,7 +21,7 @@ from support.toys import refuses, settings_of
 
 from longsumbench.conf import CONF
 from longsumbench.models.prompt.prompts import read_prompt
-from longsumbench.models.prompt.readings import strategies
+from longsumbench.models.prompt.readings import readings, strategies
 from longsumbench.models.prompt.system import PromptSystem
 
 TOPICS = ("frost", "cedar", "amber", "delta", "ember", "grove", "haven", "ivory")
@@ -280,12 +280,15 @@ def test_the_documentation_names_every_strategy(run_command: Command) -> None:
         assert prompted(EchoEngine(), **{"length": 50} | settings_of(words)).config.reading
 
 
-@pytest.mark.parametrize("name", STRATEGIES)
+WAYS = {reading: {"reading": reading} for reading in sorted(readings.targets())} | STRATEGIES
+
+
+@pytest.mark.parametrize("name", WAYS)
 def test_costs_are_estimated_about(name: str) -> None:
     """The estimated tokens of a text are those that are sent and written, within a factor of two."""
     engine = EchoEngine(lambda text: "Reply says what was said here. " * 4, chat_tokenizer("words"))
-    values = {**STRATEGIES[name], "length": "24", "decode_length": 60, "page_length": None}
-    system = prompted(engine, input_length=1_400, **values)
+    values = {**WAYS[name], "length": "24", "decode_length": 60, "page_length": None}
+    system = prompted(engine, input_length=9_000 if name == "whole" else 1_400, **values)
     text = [paragraph(topic, 60) for topic in TOPICS]
     (summary,) = summarize(system, text_example(text, query=QUERY if name == "gists" else None))
     source = 60 * 11 * len(TOPICS)

@@ -6,7 +6,7 @@ from itertools import combinations
 import pytest
 from hypothesis import given, settings, strategies as st
 from rouge_score.rouge_scorer import RougeScorer
-from rouge_score.tokenizers import Tokenizer
+from support.words import AsTheyAre
 
 from longsumbench_reproduction.analysis.source_pairs import SourcePair, best_pairs
 
@@ -14,13 +14,6 @@ Words = list[str]
 FUSION_TYPES = ["rouge1", "rouge2", "rougeL"]
 TEXTS = st.lists(st.lists(st.sampled_from("abcd"), max_size=6), max_size=7)
 SOURCES = st.lists(st.lists(st.sampled_from("abcde"), max_size=6), min_size=2, max_size=7)
-
-
-class AsTheyAre(Tokenizer):
-    """Takes words as they are."""
-
-    def tokenize(self, text: str) -> list[str]:  # noqa: D102 - as the library says
-        return text.split()
 
 
 SCORER = RougeScorer(FUSION_TYPES, tokenizer=AsTheyAre())
