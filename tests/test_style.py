@@ -4,6 +4,7 @@ import ast
 import re
 from collections import Counter
 from collections.abc import Iterator
+from functools import cache
 from pathlib import Path
 
 from support.paths import ROOT
@@ -20,6 +21,7 @@ def files_in(*folders: str) -> list[Path]:
     return sorted(path for path in paths if "__pycache__" not in path.parts)
 
 
+@cache
 def trees_in(*folders: str) -> dict[Path, ast.Module]:
     """Return file → syntax tree of the Python below some folders."""
     return {

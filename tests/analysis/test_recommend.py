@@ -1,6 +1,5 @@
 """Which system for some texts: sentences that are computed from a table, and the command."""
 
-import json
 import math
 import re
 from collections.abc import Sequence
@@ -13,7 +12,7 @@ import pandas as pd
 import pytest
 from support.api_server import Message, api_server
 from support.commands import Command
-from support.json_files import read_json
+from support.json_files import read_json, read_rows, write_rows
 from support.run_records import TRAINED, record
 from support.tiny_causal import write_causal
 from support.toys import write_jsonl
@@ -165,7 +164,7 @@ def test_what_is_found_in_the_texts(tmp_path: Path, format: str) -> None:
         rows = [{"text": text, "summary": "It says so twice."} for text in texts]
         if format == "rows without summaries":
             rows = [{"text": text} for text in texts]
-        path.write_text("".join(json.dumps(row) + "\n" for row in rows))
+        write_rows(path, rows)
     chosen = choose_texts(texts_overrides([str(path)]), plant=format == "planted")
     assert chosen.planted == (format != "rows")
     assert chosen.found.startswith("Found 7 texts of ")
@@ -395,14 +394,13 @@ def test_minutes_are_a_number(here: Path, run_command: Command) -> None:
 def test_ids_that_are_numbers_and_summaries_without_words(tmp_path: Path) -> None:
     """A number and its digits are the same id; a text whose summary is empty is left out."""
     texts, summaries = tmp_path / "mine.jsonl", tmp_path / "theirs.csv"
-    texts.write_text("".join(json.dumps({"id": i, "text": f"Text {i}."}) + "\n" for i in range(3)))
+    write_rows(texts, ({"id": i, "text": f"Text {i}."} for i in range(3)))
     summaries.write_text("id,summary\n0,One.\n1,\n2,Two.\n")
     results = tmp_path / "results"
     words = [*texts_overrides([str(texts)]), f"results_dir={results}"]
     add_references(words, summaries)
     (joined,) = results.glob("texts/*.jsonl")
-    rows = [json.loads(line) for line in joined.read_text().splitlines()]
-    assert [(row["id"], row["summary"]) for row in rows] == [(0, "One."), (2, "Two.")]
+    assert [(row["id"], row["summary"]) for row in read_rows(joined)] == [(0, "One."), (2, "Two.")]
 
 
 @pytest.mark.parametrize(
@@ -425,7 +423,7 @@ def test_a_folder_of_four_formats_and_a_session(here: Path) -> None:
     """Texts and rows in one folder are read together; a log of a session is read as one."""
     texts = [" ".join(sentences) for sentences in write_texts(here / "mine", 2)]
     (here / "mine" / "01.txt").rename(here / "mine" / "01.md")
-    (here / "mine" / "more.jsonl").write_text(json.dumps({"text": texts[0] + " More."}) + "\n")
+    write_rows(here / "mine" / "more.jsonl", [{"text": texts[0] + " More."}])
     (here / "mine" / "table.csv").write_text(f"name;article\na;{texts[1]} Again.\n")
     chosen = choose_texts(texts_overrides(["mine"]))
     assert chosen.found.startswith("Found 4 texts of ")
@@ -433,7 +431,7 @@ def test_a_folder_of_four_formats_and_a_session(here: Path) -> None:
         {"role": role, "content": text}
         for role, text in zip(("user", "assistant"), texts, strict=True)
     ]
-    (here / "log.jsonl").write_text("".join(json.dumps(turn) + "\n" for turn in turns))
+    write_rows(here / "log.jsonl", turns)
     chosen = choose_texts(texts_overrides(["log.jsonl"]))
     assert "dataset=sessions" in chosen.words
     assert chosen.found.startswith("Found 1 text of ")

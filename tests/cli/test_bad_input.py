@@ -14,6 +14,7 @@ from typing import Any
 
 import pytest
 from support.commands import Command
+from support.json_files import write_rows
 from support.processes import start_command
 from support.toys import tiny_overrides, told_in, write_jsonl
 from support.waiting import wait_until
@@ -65,8 +66,7 @@ def test_texts_without_references_are_not_summarized(
 ) -> None:
     """Nothing could be scored, so nothing is written; with a limit, references of further examples are no help."""
     rows = [{**GOOD, "summary": None}, {**GOOD, "id": "b", "summary": "One." * bool(words)}]
-    path = tmp_path / "texts.jsonl"
-    path.write_text("".join(f"{json.dumps(row)}\n" for row in rows))
+    path = write_rows(tmp_path / "texts.jsonl", rows)
     error = fails(3, f"dataset.path={path}", "model.length=5", *words.split())
     which = "the first 1 example of " if words else ""
     assert f"no reference in {which}the test split of jsonl: nothing to score" in error
@@ -94,9 +94,8 @@ def test_odd_documents_simply_work(model: str, toy: Path, tmp_path: Path) -> Non
     huge_sentence = "w" * 500_000 + ". One two three."
     huge_document = "Some words stand here now. " * 20_000
     documents = [huge_sentence, huge_document, "One\u2028two\x00three.\u0085Four."]
-    with (toy / "test.jsonl").open("w") as file:
-        for number, document in enumerate(documents):
-            file.write(json.dumps({**GOOD, "id": f"{number}", "document": document}) + "\n")
+    rows = ({**GOOD, "id": f"{n}", "document": text} for n, text in enumerate(documents))
+    write_rows(toy / "test.jsonl", rows)
     settings = tiny_overrides(toy, steps=1) if model == "trunc" else ["model=lead"]
     folder = works(toy, tmp_path, *settings)
     predictions = (folder / "predictions.jsonl").read_text().strip()

@@ -1,6 +1,5 @@
 """Agreement of metrics with people: statistics by hand and by scipy, intervals by simulation, settled cases."""
 
-import json
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
@@ -10,7 +9,7 @@ import pandas as pd
 import pytest
 import scipy.stats
 from support.commands import Command
-from support.json_files import write_rows
+from support.json_files import read_rows, write_rows
 
 import longsumbench
 from longsumbench.core import Example
@@ -283,7 +282,7 @@ def test_the_command(folder: Path, run_command: Command, monkeypatch: pytest.Mon
 
 def test_documents_of_one_text_are_one_case(folder: Path) -> None:
     """Eight questions about four stories: by their text or by `group`, they are drawn and swapped as four."""
-    rows = [json.loads(line) for line in (folder / "documents.jsonl").read_text().splitlines()]
+    rows = read_rows(folder / "documents.jsonl")
     tables = [longsumbench.agreement(folder, resamples=200).table.set_index("measure")]
     for field, value in (("group", 1), ("document", "story 1")):
         changed = [{**row, field: value} if row["id"] % 3 else row for row in rows]

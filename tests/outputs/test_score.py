@@ -3,6 +3,7 @@
 import csv
 import json
 import math
+import re
 from collections.abc import Callable
 from dataclasses import asdict
 from pathlib import Path
@@ -14,8 +15,8 @@ import pandas as pd
 import pytest
 from rouge_score import rouge_scorer
 from support.commands import Typed
-from support.json_files import write_rows
-from support.toys import write_jsonl
+from support.json_files import read_rows, write_rows
+from support.toys import refuses, write_jsonl
 
 import longsumbench
 from longsumbench.errors import SuiteError
@@ -209,7 +210,7 @@ def test_a_run_is_scored_against_its_references(tmp_path: Path, typed: Typed) ->
     """`score RUN` gives the run's own scores, by its folder or the beginning of its id; without its texts, nothing."""
     results, toy = tmp_path / "results", write_jsonl(tmp_path / "toy")
     # three texts, of two with two questions
-    rows = [json.loads(line) for line in (toy / "test.jsonl").read_text().splitlines()]
+    rows = read_rows(toy / "test.jsonl")
     write_rows(
         toy / "test.jsonl",
         ({**row, "document": rows[n // 2]["document"]} for n, row in enumerate(rows)),
@@ -276,10 +277,8 @@ def test_texts_are_paired_by_label_or_place(predictions: Any, references: Any) -
 )
 def test_what_cannot_be_paired_is_one_line(predictions: Any, references: Any, words: str) -> None:
     """Tables, other labels, labels that occur twice and missing texts are named."""
-    with pytest.raises(SuiteError) as error:
+    with refuses(re.escape(words), SuiteError):
         longsumbench.score(predictions, references)
-    assert words in str(error.value)
-    assert "\n" not in str(error.value)
 
 
 MEETINGS = ["m", 7, "m"]
@@ -317,7 +316,7 @@ def test_bad_groups_are_one_line(groups: Any) -> None:
 @pytest.mark.parametrize("place", [0, 1])
 def test_the_field_of_groups(files: Files, scored: Scored, tmp_path: Path, place: int) -> None:
     """`--groups` takes a field of either file; a field that neither has, or that is no name, is an error."""
-    rows = [json.loads(line) for line in files[place].read_text().splitlines()]
+    rows = read_rows(files[place])
     write_rows(files[place], [{**row, "talk": 3 if row["id"] == "b" else "x"} for row in rows])
     table = tmp_path / "scores.csv"
     code, out, _ = scored(*files, "--groups", "talk", "--per-example", table)

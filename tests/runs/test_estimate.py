@@ -1,10 +1,10 @@
 """What runs cost, before they run."""
 
-import json
 from collections import Counter
 from pathlib import Path
 
 import pytest
+from support.json_files import write_rows
 from support.language_models import EchoEngine, prompted
 from support.tiny_causal import causal_folder
 from support.tiny_seq2seq import tiny_checkpoint
@@ -29,8 +29,8 @@ def texts(tmp_path: Path) -> list[str]:
     """Return overrides of 4 texts to train on and 10 to summarize, of 100 words each, with summaries of 10."""
     for name, size in (("train", 4), ("test", 10)):
         row = {"document": " ".join(["word"] * 99 + ["end."]), "summary": " ".join(["word"] * 10)}
-        lines = [json.dumps({"id": f"{name} {number}", **row}) + "\n" for number in range(size)]
-        (tmp_path / f"{name}.jsonl").write_text("".join(lines))
+        rows = [{"id": f"{name} {number}", **row} for number in range(size)]
+        write_rows(tmp_path / f"{name}.jsonl", rows)
     return ["dataset=jsonl", "dataset.name=mine", f"dataset.path={tmp_path}"]
 
 

@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 import yaml  # type: ignore[import-untyped] # not annotated
-from support.json_files import read_json, write_rows
+from support.json_files import read_json, read_rows, write_rows
 from support.processes import start_command
 from support.toys import TINY, tiny_recipe, toy_words, write_jsonl
 from support.watching import Watching, with_watching
@@ -147,10 +147,8 @@ def test_a_trained_run_is_complete(toy: Path) -> None:
     assert record.ledger.source is not None
     assert record.ledger.source.tokens > record.ledger.source.words > 0
     assert (record.costs.peak_memory_gb or 0) > 0.01
-    rows = (toy / "test.jsonl").read_text().splitlines()
-    ids = [json.loads(line)["id"] for line in rows]
-    predictions = (folder / PREDICTIONS).read_text().splitlines()
-    assert [json.loads(line)["id"] for line in predictions] == ids
+    ids = [row["id"] for row in read_rows(toy / "test.jsonl")]
+    assert [row["id"] for row in read_rows(folder / PREDICTIONS)] == ids
     scores = (folder / "scores.csv").read_text().splitlines()
     assert [line.partition(",")[0] for line in scores] == ["id", *ids]
     assert yaml.safe_load((folder / "config.yaml").read_text()) == asdict(config)

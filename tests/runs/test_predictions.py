@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 from hypothesis import given, strategies as st
+from support.json_files import read_rows
 from support.toys import ToySplit
 from support.watching import Watching, WatchingConfig, like
 
@@ -189,7 +190,7 @@ def test_a_killed_run_completes_its_inputs(
     summarize(watching, tmp_path, **how)
     texts = ["\n".join([*example.sentences()][:6]) for example in SPLIT]
     lines = [{"id": SPLIT.ids[index], "input": texts[index]} for index in range(7)]
-    assert [json.loads(line) for line in whole.read_text().splitlines()] == lines
+    assert read_rows(whole) == lines
     monkeypatch.setattr(Watching, "batches", [])
     monkeypatch.setattr(Watching, "fails_at", 2)
     with pytest.raises(KeyboardInterrupt):

@@ -7,7 +7,7 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
-from support.json_files import change_json, read_json
+from support.json_files import change_json, read_json, read_rows
 from support.toys import build_tiny, fit_tiny, tiny_overrides, toy_words
 from support.watching import Watching, WatchingConfig, with_watching
 
@@ -192,8 +192,7 @@ def test_a_run_is_found_by_folder_or_id(
     tiny = tiny_overrides(tmp_path / "toy", steps=2)
     folder = run(tmp_path, *tiny, "decode.max_length=5", "device=cpu")
     capsys.readouterr()
-    rows = map(json.loads, (folder / "predictions.jsonl").read_text().splitlines())
-    expected = {row["id"]: row["prediction"] for row in rows}
+    expected = {row["id"]: row["prediction"] for row in read_rows(folder / "predictions.jsonl")}
     texts, where = tmp_path / "toy" / "test.jsonl", ["--results-dir", tmp_path / "results"]
     for named in (folder, folder.name, folder.name[:6]):
         code, out, _ = typed(named, texts, *where, "--json")

@@ -2,6 +2,7 @@
 
 import json
 import math
+import re
 import sys
 import time
 from collections.abc import Callable, Iterable, Iterator
@@ -362,17 +363,14 @@ def test_errors_of_the_server_name_what_to_correct(monkeypatch: pytest.MonkeyPat
     assert "or this request (HTTP 403:" in spent
     assert "Key limit exceeded" in spent
     assert "model.checkpoint=tiny" in str(failing(404, '{"error": {"message": "no such model"}}'))
-    too_long = failing(
-        400, '{"error": {"message": "This model\'s maximum context length is 10 tokens"}}'
-    )
-    assert "model.input_length" in str(too_long)
     assert "HTTP 422: unknown field" in str(failing(422, "unknown field"))
     page = failing(200, "<html>Welcome</html>")
     assert "a web page" in str(page)
-    assert [failing(401, "").exit_code, too_long.exit_code, page.exit_code] == [4, 2, 4]
+    assert [failing(401, "").exit_code, page.exit_code] == [4, 4]
 
 
 TOO_LONG = {
+    "This model's maximum context length is 10 tokens": 400,
     "the context window is full. Please reduce the input size": 500,
     "Requested token count exceeds the model's maximum context length of 4096 tokens.": 404,
     "Request too large, tokens per min: Limit 300. The input or output tokens must be reduced.": 429,
@@ -387,7 +385,7 @@ def test_a_prompt_that_is_too_long_is_known_by_its_words(words: str) -> None:
     """Whatever its status, it is not asked again, and the line says what to change; other answers are good."""
     error = failing(TOO_LONG[words], json.dumps({"error": {"message": words}}))
     assert isinstance(error, UsageError)
-    assert "a prompt is too long" in str(error)
+    assert re.search(r"a prompt is too long.*model\.input_length", str(error))
     assert "same command" not in str(error)
 
 

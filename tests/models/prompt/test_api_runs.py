@@ -1,6 +1,5 @@
 """`longsumbench run model=prompt model.engine=api` against a server: kills, keys, exit codes; and real servers."""
 
-import json
 import os
 import shutil
 import signal
@@ -16,6 +15,7 @@ from typing import Any
 import pytest
 from support.api_server import KEY_VARIABLE, PASSING_FAULTS, api_server, stored_answers
 from support.commands import Command
+from support.json_files import read_rows
 from support.processes import start_python
 from support.tiny_causal import write_causal
 from support.toys import write_jsonl
@@ -50,7 +50,7 @@ def run_words(folder: Path, base_url: str, *more: str, examples: int = 4) -> lis
 
 def predictions(folder: Path) -> list[str]:
     (path,) = (folder / "results" / "runs").rglob("predictions.jsonl")
-    return [json.loads(line)["prediction"] for line in path.read_text().splitlines()]
+    return [row["prediction"] for row in read_rows(path)]
 
 
 def test_faults_and_a_kill_cost_no_answer(tmp_path: Path, cache: Path) -> None:
