@@ -3,7 +3,8 @@
     summary --_split_passages--> sentences, pairs of sentences --_stating_clause--> each fact: right, wrong or missing
 
 Two texts state the same name, number, amount, date or file if they have the same tokens (`read_tokens`). A denial is
-looked for in the clause that has the answer, and in the clause after it.
+looked for in the clause that has the answer with its heading ("Rejected: …"), and in a later clause or sentence that
+refers to it ("This did not happen."). If the source denies, clauses on the subject count.
 """
 
 import re
@@ -89,12 +90,12 @@ _OTHERS = {
 }
 # "not only A", "not until A" and "no more than A" state A
 _STATING = (
-    r"(?! (?:only|just|merely|exceed|least|counting|before|other|(?:one )?else|(?:more|less|fewer|later|earlier) than)\b"
-    r"|(?: [^\s,;.]+){0,8} un?til\b)"
+    r"(?! (?:only|just|merely|exceed|least|long|counting|before|other|(?:one )?else|(?:more|less|fewer|later|earlier) than)\b"
+    r"|(?: [^\s,;]+){0,8} (?:un?til\b|before (?:[a-z]+ )?\d))"
 )
 _NOT = (
     rf"(?:\b(?:not|no|never|none|nobody|nothing|neither|nor|cannot|hardly)\b|n['’]t\b){_STATING}"
-    r"|\bun(?:able|available|likely|willing|successful)"
+    r"|\bun(?:able|available|likely|willing)"
 )
 # What denies in other words
 _DENYING = (
@@ -102,31 +103,41 @@ _DENYING = (
     r"\b(?:fail|reject|refus|declin|den(?:y|ie)|abandon|cancel|scrap|skip|veto(?:e|ing)|oppos(?!ite)|objected|withdr[ae]w"
     r"|withh[eo]ld|block(?!s? of)|prohibit|forb[ia]d|revok|revers|rescind|repeal|annul|overturn|retract|shelv|suspend"
     r"|fr[eo]e?z|drop(?:s|p|\b)|ditch|nixed|axed|quash|thwart|derail|stalled|bann|barred|lack|miss(?:ed|es|ing)|dismiss"
-    r"|defeat|overrul|lift(?:s|ed)|disapprov|disallow|disagree|resist(?:ed|s\b)|refrain|resign|quit\b|strik|struck|cuts?\b(?! to| by)"
+    r"|defeat|overrul|lift(?:s|ed)|disapprov|disallow|disagree|resist(?:ed|s\b)|refrain|resign|quit\b|strik|struck"
+    r"|cuts?\b(?! to| by)"
     r"|(?:postpon|delayed|deferr?)\w*\b(?! (?:to|until|till)\b)"
     r"|(?:stop|halt|prevent|remov)(?!\w*(?: the| all| its| any)* (?:error|leak|crash|timeout|problem|issue|bug))"
     # verbs with a particle
-    r"|(?:g[ai]v\w* up|rul\w* out|call\w*(?: [^\s,;]+){0,6} off|put\w* (?:off|on (?:hold|ice))|pull\w* out"
+    r"|(?:g[ai]v\w*(?: it| this| them)? up|rul\w* out|call\w*(?: [^\s,;]+){0,6} off|put\w* (?:off|on (?:hold|ice))"
+    r"|pull\w* out"
     r"|(?:turn|vot|shot)\w*(?: [^\s,;]+){0,6} down"
-    r"|t[ao]ke?\w* (?:away|off)|thr[eo]w\w* out|back\w* (?:out|away)|f[ae]ll\w* (?:short|through)|step\w* down|lost (?:the|out)|replaced by"
+    r"|t[ao]ke?\w* (?:away|off)|thr[eo]w\w* out|back\w* (?:out|away)|f[ae]ll\w* (?:short|through)"
+    r"|step\w* down|lost (?:the|out)|replaced by"
     r"|(?:left|leaves|leaving) (?:the|as|his|her|its)|(?:left|go\w*|went|do|did|remain\w*) without|do\w* away with"
     # expressions
     r"|(?:vot\w*|decid\w*|rul\w*|argu\w*|turn\w*|was|were|is|are) against|decided (?:not|otherwise)|vot\w* no"
-    r"|sa(?:id|ys?) no|would not hear|in vain|without (?:any )?success|yet to|former (?:chair|director|head|leader|owner)"
-    r"|false|untrue|unfounded|(?:is|are|was|were|been|proved|be) (?:wrong|incorrect|mistaken))\b)"
+    r"|sa(?:id|ys?) no|would not hear|in vain|without (?:any )?success|yet to"
+    r"|former (?:chair|director|head|leader|owner)|with nothing|empty-handed"
+    r"|nothing c[ao]me|(?:was|were) lost|false|wrongly|mistakenly|untrue|unfounded|unsuccessful|wrong(?=:)"
+    r"|(?:is|are|was|were|been|proved|be) (?:wrong|incorrect|mistaken))\b)"
 )
 # They deny what follows alone
-_BUT_NOT = r"\b(?:rather than|instead of|in place of|as opposed to|let alone|contrary to|unlike|and not?|not (?=\d))"
+_BUT_NOT = (
+    r"\b(?:rather than|instead of|in place of|as opposed to|let alone|contrary to|far from|except"
+    r"|(?<!none )(?<!no )other than|unlike|and not?|not (?=\d))"
+)
 _NEGATION = re.compile(f"(?i){_NOT}|{_DENYING}|{_BUT_NOT}")
+# What denies that something is said
 _UNSAID = re.compile(
-    r"(?i)\b(?:not|n['’]t|never|nobody|nothing|no)\b(?: [a-z]+){0,3}? (?:talk|discuss|mention|report|comment|said|say|sp[eo]ak"
-    r"|address|describ|explain)"
+    r"(?i)\b(?:not|n['’]t|never|nobody|nothing|no)\b(?: [a-z]+){0,3}? (?:talk|discuss|mention|report|comment|said|say"
+    r"|sp[eo]ak|address|describ|explain)"
 )
 # What a summary has → what is read in its place
 _REPHRASED = {
     # Two denials are an approval: "nobody opposed", "rejected a motion to block", "without any objection"
     rf"(?i)(?:{_NOT}|{_DENYING}|\bwithout\b)[a-z]*((?: (?!(?:and|or|but|as|because|since|who|which|it)\b)[a-z]+){{0,4}}?)"
-    rf" (?:{_DENYING}|\b(?:object|doubt|hesitat|without|persist|return|c[ao]me back|recur))[a-z]*": r"\1 approved",
+    rf" (?:{_DENYING}|\b(?:not|object|doubt|hesitat|without|lose|laps|expir|persist|return|c[ao]me back"
+    r"|recur))[a-z]*": r"\1 approved",
     # "corrected from 2,605 to 5,510" denies the former
     r"(?i)(\b(?:[a-z]+ed|forward|off|back|went|up|down)) from ((?:(?!\. )[^;()\d]){0,20}\d(?:(?!\. )[^;()]){0,30}?)"
     r"(?: to (?=[^;().\d]{0,20}\d)|(?=[.,;)](?:\s|$)|$))": r"\1, not \2, ",
@@ -143,49 +154,66 @@ _FAILURE = re.compile(
     r"|remain|still|continu|collaps|defeat|los[et]s? (?:the|its|their)|broke)"
 )
 _SUCCESS = re.compile(
-    r"(?i)\b(?:pass|approv|accept|adopt|renew|exten[dt]|prolong|sign(?!ific)|complet|finali[sz]|(?:went|go\w*) (?:ahead|through)"
-    r"|succe|grant|receiv|obtain|got\b|gets?\b|w[io]n|help|fix|solv|resolv|cure|vanish|disappear|keep|kept|carried"
-    r"|green light|satisf|work|solution|stop|remov|prevent|improv|chang|eliminat|us(?:es?|ed|ing)\b|faster|voted for|majority|\beffect|differen|consent)"
+    r"(?i)\b(?:pass|approv|accept|adopt|renew|exten[dt]|prolong|sign(?!ific)|complet|finali[sz]"
+    r"|(?:went|go\w*) (?:ahead|through)|succe|grant|receiv|obtain|got\b|gets?\b|w[io]n|help|fix|solv|resolv|cure|vanish"
+    r"|disappear|keep|kept|carried"
+    r"|green light|satisf|work|solution|stop|remov|prevent|improv|chang|eliminat|us(?:es?|ed|ing)\b|faster"
+    r"|voted for|majority|\beffect|differen|consent)"
 )
 # What a later answer has replaced
 _SUPERSEDED = re.compile(
     r"(?i)\b(?:earlier|previous|original|initial|former|first|once|wrong|mistake|incorrect|error)"
 )
 _CLAUSE_END = re.compile(
-    r"(?i)[.;:,](?=\s(?!(?:19|20)\d\d\b))|[—–()]|\b(?:but|because|who|which|after(?= \w+ing\b)|and(?= [a-z]+ed\b))\b"
+    r"(?i)[.;:,](?=\s(?!(?:19|20)\d\d\b))|[—–()]|\b(?:but|because|so that|unless|who|which|after(?= \w+ing\b))\b"
+    r"|\band(?= [a-z]+ed\b)"
     rf"|(?={_BUT_NOT}|\b(?:(?<!even )though|although|even though|while|whereas|despite|in spite|now|previously|originally)\b)"
 )
 # The end of what has a subject and a value
 _STATEMENT_END = re.compile(r"(?i)[;,](?=\s)|\b(?:and|but|while|whereas|although|not)\b")
 _EXCLUDES = re.compile(rf"(?i)\W*(?:{_BUT_NOT}|not\b{_STATING})")
 # "Rejected items: …": what belongs to the clause after it
-_HEADING = re.compile(
-    rf"(?i)(?:\W*(?:(?:(?!is|was|were|has|had)[\w-]+ ){{0,3}}[\w-]+|(?:{_NOT}|{_DENYING})[^.,;:]{{0,80}}):(?=\s))?"
+_CLAUSE_HEADING = re.compile(
+    r"(?i)\W*(?:(?:(?!is|was|were|has|had)[\w-]+ ){0,3}[\w-]+:"
+    rf"|(?:{_NOT}|{_DENYING})[^.,;:–]{{0,80}}(?::| [–—-]))(?=\s)"
 )
-_ITEM = re.compile(r"\s*(?:[-*•–]|\d+[.)])\s")
-# What refers to the clause before
-_THING = (
-    r"(?:it|this|that|these|they|them|he|she|(?:the|this|that|these) (?:motion|proposal|plan|request|idea|decision|offer|vote"
-    r"|bid|move|measure|figure|number|claim|suggestion|nomination|change|correction|instruction|deadline)s?)\b"
+_LIST_ITEM = re.compile(r"\s*(?:[-*•–]|\d+[.)])\s")
+# What links a clause to the one before, and what stands for that one
+_LINK = (
+    r"\W*(?:(?:but|and|so|yet|still|then|later|instead|however|finally|eventually|ultimately)\W+)*"
+    r"(?:(?:in(?! spite)|after|at)(?: [a-z]+){1,3}?\W+)?"
 )
-_LINK = r"\W*(?:(?:but|and|so|yet|still|then|later|instead|however|in the end|finally|eventually|ultimately)\W+)*"
+_OWN = r"(?:its|their|his|her)\b"
+_REFERRING = (
+    r"(?:it|this|that|these|they|them|he|she|(?:the|this|that|these|its|their|his|her) (?:motion|application|proposal|plan"
+    r"|request|idea|decision|grant|appointment|agreement|deal|offer|vote|bid|move|measure|figure|number|claim|suggestion"
+    r"|nomination|change|correction|instruction|deadline)s?)\b"
+)
 _REFERS = re.compile(
-    rf"(?i){_LINK}(?:{_THING}|its|their|his|her|(?:was|were|is|has|had|did|will)\b)|[^A-Z]*\b(?:it|them)\W*$"
+    rf"(?i){_LINK}(?:{_REFERRING}|{_OWN}|(?:was|were|is|has|had|did|will)\b|[a-z]+ed\W*$)|[^A-Z]*\b(?:it|them)\W*$"
 )
-# A clause that denies the one before: "but the motion was rejected", "the mayor vetoed it", "That is not the case"
-_LATER_DENIAL = (
-    rf"{_LINK}(?:{_THING} )?(?:(?:later|then|soon|still|has|have|had|since|finally|eventually|ultimately) )*"
-    rf"(?:(?:was|were|is|are|been|got|be)(?: [a-z]+){{0,2}} {_DENYING}"
-    r"|(?:(?:was|were|is|are) |(?:(?!was|were|is|are)[a-z]+ ){0,3})(?:not|never|no longer)(?: [a-z]+){0,2}? (?:pass|approv|accept|adopt|agree|grant|happen|appear"
-    r"|materiali|(?:go|went|gone) (?:through|ahead)|(?:take|took|taken) place|true|correct|the case|chosen|elect|appoint|carr))"
-    # Some may deny what others decide
-    rf"|{_LINK}(?!(?:even )?though|although|while|whereas|despite)(?:(?!was|were|is|are|been|one|two|three|some|several|few)"
-    rf"[a-z]+ ){{0,4}}(?:{_DENYING}|decided otherwise)[a-z]*(?: (?:of|to|do|so|down|{_THING}))*\W*$"
+_BE = r"(?:was|were|is|are|been|be|got)\b"
+# What denies the clause before, without its value
+_LATER_DENIALS = (
+    # it was later rejected
+    rf"(?:{_REFERRING} )?(?:(?:ha[sd]|have|since|soon) )*{_BE}(?: [a-z]+){{0,2}} {_DENYING}",
+    # This is not true; the motion did not pass; members never approved it
+    rf"(?:{_REFERRING} )?(?:(?:(?!{_BE})[a-z]+ ){{0,3}}|{_BE} )(?:not|never|no longer|[a-z]+n['’]t){_STATING}"
+    r"(?: [a-z]+){0,2}? (?:pass|approv|accept|adopt|agree|grant|happen|appear|materiali|carr|chosen|elect|appoint"
+    r"|(?:go|went|gone) (?:through|ahead)|(?:take|took|taken) place|(?:get|got|receiv)\w* (?:it|them|any)"
+    r"|true|correct|the case)",
+    rf"(?:{_REFERRING} )?[a-z]+ (?:not|nothing)\W*$|{_REFERRING} {_BE} an? (?:misunderstanding|mistake|error)"
+    r"|there (?:was|is) no (?:majority|agreement|support)",
+    # the mayor vetoed it; concessions, and what some do, deny nothing
+    r"(?!(?:even )?though|although|while|whereas|despite)"
+    rf"(?:(?!{_BE}|one|two|three|some|several|few)[a-z]+ ){{0,4}}(?:{_DENYING})[a-z]*"
+    rf"(?: (?:of|to|do|so|down|{_REFERRING}))*\W*$",
 )
+_LATER_DENIAL = rf"(?![^.,;:]{{0,80}}:){_LINK}(?:{'|'.join(_LATER_DENIALS)})"
 _DENIES_BEFORE = re.compile(f"(?i){_LATER_DENIAL}")
 # The beginning of a sentence whose subject is in the one before
 _CONTINUES = re.compile(
-    rf"(?i){_LINK}(?:its?|they|their|he|his|she|her|this|that|these|those|which|the (?:amount|sum|figure|date))\b"
+    rf"(?i){_LINK}(?:{_OWN}|it|they|he|she|this|that|these|those|which|the (?:amount|sum|figure|date))\b"
     rf"|{_LATER_DENIAL}|(?-i:[A-Z]?[^A-Z]*\b(?:it|them)\W*$)"
 )
 _ABSENT, _DENIED = (-2, -2), (-1, -1)
@@ -207,9 +235,10 @@ def match_facts(facts: Sequence[PlantedFact], summary: str) -> list[str]:
 def _split_passages(summary: str) -> list[str]:
     for pattern, plain_words in _REPHRASED.items():
         summary = re.sub(pattern, plain_words, summary)
-    sentences, heading = [], ""
+    sentences: list[str] = []
+    heading = ""
     for sentence in split_summary(summary):
-        if heading and (_ITEM.match(sentence) or sentences[-1] == heading):
+        if heading and (_LIST_ITEM.match(sentence) or sentences[-1] == heading):
             sentences.append(f"{heading} {sentence}")
             continue
         heading = sentence if sentence.endswith(":") else ""
@@ -223,8 +252,11 @@ def _split_passages(summary: str) -> list[str]:
 
 
 def _split_clauses(passage: str) -> list[str]:
-    heading = _HEADING.match(passage)[0]
+    match = _CLAUSE_HEADING.match(passage)
+    heading = match[0] if match else ""
     first, *others = _CLAUSE_END.split(passage[len(heading) :])
+    if _NEGATION.search(heading):
+        others = [heading + clause for clause in others]
     return [heading + first, *others]
 
 
@@ -241,15 +273,13 @@ def _match_fact(fact: PlantedFact, passages: Sequence[str]) -> str:
     answered = last_place((fact.subject, *fact.answer))
     revoked = last_place((fact.subject, *fact.revoked))
     places = [last_place(each.parts) for each in fact.statements]
-    if _DENIED in places[1:] or (len(places) > 1 and places[0] == _DENIED):
+    if _DENIED in (answered, *places):
         return WRONG
     if max(answered, revoked) > _DENIED:
         return RIGHT if answered >= revoked else WRONG
     if places and min(places) > _DENIED:
         return RIGHT
-    if answered == _DENIED or any(_contradicts(passage, fact) for passage in passages):
-        return WRONG
-    return MISSING
+    return WRONG if any(_contradicts(passage, fact) for passage in passages) else MISSING
 
 
 def _stating_clause(passage: str, parts: Sequence[FactPart], fact: PlantedFact) -> int | None:
@@ -258,9 +288,9 @@ def _stating_clause(passage: str, parts: Sequence[FactPart], fact: PlantedFact) 
     values = [part for part in parts if part not in denials]
     if not all(_has_part(passage, part) for part in values):
         return None
-    clauses = _split_clauses(passage)
     if denials:
         return _denying_clause(passage, denials, fact.subject)
+    clauses = _split_clauses(passage)
     values = [part for part in values if part != fact.subject]
     if _is_misattributed(passage, values, fact):
         return -1
@@ -281,9 +311,8 @@ def _stating_clause(passage: str, parts: Sequence[FactPart], fact: PlantedFact) 
 
 def _denying_clause(passage: str, denials: Sequence[FactPart], subject: FactPart) -> int | None:
     """Return the last clause on the subject that denies as the source does; -1 if one states the opposite."""
-    clauses = _split_clauses(passage)
     about = []
-    for clause in clauses:
+    for clause in _split_clauses(passage):
         if _has_part(clause, subject) or _REFERS.match(clause) or _DENIES_BEFORE.match(clause):
             about.append(clause)
     for texts in (about, [passage]):
