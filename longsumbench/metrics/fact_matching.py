@@ -37,7 +37,7 @@ _DATES = (
     # 14.3., which is read as a number, too
     rf"(?<![\w.,/])(?={_DAY_IN_DIGITS}\.{_MONTH_IN_DIGITS}\.(?![\w.]))(?P<year>)",
     # on 14/3, 14/03
-    rf"(?:(?<=\bon )|(?<![\w.,/])(?=\d\d/\d)){_DAY_IN_DIGITS}[./]{_MONTH_IN_DIGITS}\b(?![./]?\w)(?P<year>)",
+    rf"(?:(?<=\bon )|(?<![\w.,/])(?=\d\d/\d)){_DAY_IN_DIGITS}[./]{_MONTH_IN_DIGITS}\b(?![./]?\w| [mb]illion)(?P<year>)",
 )
 # What is written in several ways → in which one it is compared
 _SPELLINGS = {
@@ -190,26 +190,32 @@ _REFERRING = (
     r"|nomination|change|correction|instruction|deadline)s?)\b"
 )
 _REFERS = re.compile(
-    rf"(?i){_LINK}(?:{_REFERRING}|{_OWN}|(?:was|were|is|has|had|did|will)\b|[a-z]+ed\W*$)|[^A-Z]*\b(?:it|them)\W*$"
+    rf"(?i)(?!\D*\d){_LINK}(?:{_REFERRING}|{_OWN}|(?:was|were|is|has|had|did|will)\b|[a-z]+ed\W*$)|[^A-Z]*\b(?:it|them)\W*$"
 )
 _BE = r"(?:was|were|is|are|been|be|got)\b"
+_NOT_DONE = (
+    rf"(?:not|never|no longer|[a-z]+n['’]t){_STATING}(?: [a-z]+){{0,2}}?"
+    r" (?:pass|approv|accept|adopt|agree|grant|happen|appear|materiali|carr|chosen|elect|appoint|true|correct|the case"
+    r"|(?:go|went|gone) (?:through|ahead)|(?:take|took|taken) place|(?:get|got|receiv)\w* (?:it|them|any))"
+)
 # What denies the clause before, without its value
 _LATER_DENIALS = (
     # it was later rejected
     rf"(?:{_REFERRING} )?(?:(?:ha[sd]|have|since|soon) )*{_BE}(?: [a-z]+){{0,2}} {_DENYING}",
     # This is not true; the motion did not pass; members never approved it
-    rf"(?:{_REFERRING} )?(?:(?:(?!{_BE})[a-z]+ ){{0,3}}|{_BE} )(?:not|never|no longer|[a-z]+n['’]t){_STATING}"
-    r"(?: [a-z]+){0,2}? (?:pass|approv|accept|adopt|agree|grant|happen|appear|materiali|carr|chosen|elect|appoint"
-    r"|(?:go|went|gone) (?:through|ahead)|(?:take|took|taken) place|(?:get|got|receiv)\w* (?:it|them|any)"
-    r"|true|correct|the case)",
+    rf"(?:{_REFERRING} )?{_BE} {_NOT_DONE}",
+    rf"(?:(?!{_BE})[a-z]+ ){{0,4}}{_NOT_DONE}[a-z]*(?: {_REFERRING})?\W*$",
     rf"(?:{_REFERRING} )?[a-z]+ (?:not|nothing)\W*$|{_REFERRING} {_BE} an? (?:misunderstanding|mistake|error)"
     r"|there (?:was|is) no (?:majority|agreement|support)",
-    # the mayor vetoed it; concessions, and what some do, deny nothing
-    r"(?!(?:even )?though|although|while|whereas|despite)"
+    # the mayor vetoed it; what some do denies nothing
     rf"(?:(?!{_BE}|one|two|three|some|several|few)[a-z]+ ){{0,4}}(?:{_DENYING})[a-z]*"
     rf"(?: (?:of|to|do|so|down|{_REFERRING}))*\W*$",
 )
-_LATER_DENIAL = rf"(?![^.,;:]{{0,80}}:){_LINK}(?:{'|'.join(_LATER_DENIALS)})"
+# Headings and concessions do not deny
+_LATER_DENIAL = (
+    r"(?![^.,;:]{0,80}:|\W*(?:(?:even )?though|although|while|whereas|despite))"
+    rf"{_LINK}(?:{'|'.join(_LATER_DENIALS)})"
+)
 _DENIES_BEFORE = re.compile(f"(?i){_LATER_DENIAL}")
 # The beginning of a sentence whose subject is in the one before
 _CONTINUES = re.compile(

@@ -112,6 +112,8 @@ DECISION right: Torwick's board did not give Halvorsen €3.4m until 14 March.
 DECISION right: No less than €3.4m went to Halvorsen on 14 March.
 DECISION right: Halvorsen got €3.4m on 14 March, although two members voted against it.
 DECISION right: Halvorsen got €3.4m on 14 March. It rejected a further offer.
+DECISION right: On 14 March they settled on 3.4 million euros for Halvorsen.
+DECISION right: Halvorsen got €3.4m on 14 March. The board did not approve the road.
 DECISION wrong: Rejected: €3.4m for Halvorsen on 14 March.
 DECISION wrong: Not approved: / - Brenmark / - €3.4m for Halvorsen on 14 March
 DECISION wrong: €3.4m for Halvorsen on 14 March – declined.
