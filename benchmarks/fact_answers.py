@@ -5,8 +5,8 @@ python benchmarks/fact_answers.py                             the table of all r
 
 `benchmarks/fact_matching.py` describes the labelled facts and their sources; --outputs is the same folder. fact_answers.csv
 has a row for a fact: its label, the matcher's verdict, and what each reader's answer was worth, from the output and as a
-guess without it: right, wrong or missing. It has no texts. Readers are greedy, in bfloat16. Labels are older than the metric
-`answers`, so none was chosen to suit it.
+guess without it: right, wrong or missing. It has no texts, and lacks the fifth batch of written sentences. Readers are
+greedy, in bfloat16. Labels are older than the metric `answers`, so none was chosen to suit it.
 """
 
 import argparse

@@ -13,10 +13,11 @@ wrong or missing. Labels are by one reader, a language model.
 * fact_matching_outputs.jsonl: SmolLM2-135M-Instruct's summaries of 56 abstracts of `aclsum` since 2016 (CC BY 4.0), with
   two planted facts each: `model=prompt model.prompt=facts model.length=70 decode.no_repeat_ngram=6 dataset.plant=2`.
   They were labelled after the matcher was finished, and before it judged any of them.
-* fact_matching_written.jsonl: sentences about 42 planted facts of all kinds, which the same reader wrote and labelled:
-  denials, other forms of values, swapped answers. They are harder than summaries. Each of the four batches was labelled
-  before the matcher judged any of it, and corrected the rules, the fourth by one word. Of the first batch, the errors on
-  the half "tuned" did. docs/reference/metrics.md has the errors at first sight.
+* fact_matching_written.jsonl: sentences about 59 planted facts of all kinds, which the same reader wrote and labelled:
+  denials, other forms of values, swapped answers. They are harder than summaries. Each of the five batches was labelled
+  before the matcher judged any of it, and corrected the rules, the fourth by one word. Of the first and the fifth batch,
+  the errors on the half "tuned" did, then two errors on the other half of the fifth. docs/reference/metrics.md has the
+  errors at first sight.
 
 A false positive is a fact that the matcher finds and the reader does not, a false negative the reverse. The error is
 the share of both, with its 95 % interval (Wilson). Facts that both do not find, but only one calls wrong, are counted

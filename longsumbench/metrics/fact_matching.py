@@ -3,7 +3,8 @@
     summary --_split_passages--> sentences, pairs of sentences --_stating_clause--> each fact: right, wrong or missing
 
 Two texts state the same name, number, amount, date or file if they have the same tokens (`read_tokens`). A denial is
-looked for in the clause that has the answer, and in the clause after it.
+looked for in the clause that has the answer with its heading ("Rejected: …"), and in a later clause or sentence that
+refers to it ("This did not happen."). If the source denies, clauses on the subject count.
 """
 
 import re
@@ -36,7 +37,7 @@ _DATES = (
     # 14.3., which is read as a number, too
     rf"(?<![\w.,/])(?={_DAY_IN_DIGITS}\.{_MONTH_IN_DIGITS}\.(?![\w.]))(?P<year>)",
     # on 14/3, 14/03
-    rf"(?:(?<=\bon )|(?<![\w.,/])(?=\d\d/\d)){_DAY_IN_DIGITS}[./]{_MONTH_IN_DIGITS}\b(?![./]?\w)(?P<year>)",
+    rf"(?:(?<=\bon )|(?<![\w.,/])(?=\d\d/\d)){_DAY_IN_DIGITS}[./]{_MONTH_IN_DIGITS}\b(?![./]?\w| [mb]illion)(?P<year>)",
 )
 # What is written in several ways → in which one it is compared
 _SPELLINGS = {
@@ -87,10 +88,14 @@ _OTHERS = {
     "date": re.compile(r"@\d"),
     "file": re.compile(r".*\.[a-z]"),
 }
-# "not only A" states A; "must not exceed 3" and "no more than 3" state 3
+# "not only A", "not until A" and "no more than A" state A
+_STATING = (
+    r"(?! (?:only|just|merely|exceed|least|long|counting|before|other|(?:one )?else|(?:more|less|fewer|later|earlier) than)\b"
+    r"|(?: [^\s,;]+){0,8} (?:un?til\b|before (?:[a-z]+ )?\d))"
+)
 _NOT = (
-    r"\b(?:not(?! only| exceed)(?! (?:more|less|fewer|later) than)|no(?! (?:more|less|fewer|later) than)|never|none|nobody"
-    r"|nothing|neither|nor|cannot|hardly|un(?:able|available|likely|willing|successful\w*))\b|n['’]t\b"
+    rf"(?:\b(?:not|no|never|none|nobody|nothing|neither|nor|cannot|hardly)\b|n['’]t\b){_STATING}"
+    r"|\bun(?:able|available|likely|willing)"
 )
 # What denies in other words
 _DENYING = (
@@ -98,26 +103,41 @@ _DENYING = (
     r"\b(?:fail|reject|refus|declin|den(?:y|ie)|abandon|cancel|scrap|skip|veto(?:e|ing)|oppos(?!ite)|objected|withdr[ae]w"
     r"|withh[eo]ld|block(?!s? of)|prohibit|forb[ia]d|revok|revers|rescind|repeal|annul|overturn|retract|shelv|suspend"
     r"|fr[eo]e?z|drop(?:s|p|\b)|ditch|nixed|axed|quash|thwart|derail|stalled|bann|barred|lack|miss(?:ed|es|ing)|dismiss"
-    r"|defeat|disapprov|disallow|disagree|resist(?:ed|s\b)|refrain|resign|quit\b|strik|struck|cuts?\b(?! to| by)"
+    r"|defeat|overrul|lift(?:s|ed)|disapprov|disallow|disagree|resist(?:ed|s\b)|refrain|resign|quit\b|strik|struck"
+    r"|cuts?\b(?! to| by)"
     r"|(?:postpon|delayed|deferr?)\w*\b(?! (?:to|until|till)\b)"
     r"|(?:stop|halt|prevent|remov)(?!\w*(?: the| all| its| any)* (?:error|leak|crash|timeout|problem|issue|bug))"
     # verbs with a particle
-    r"|(?:g[ai]v\w* up|rul\w* out|call\w*(?: [^\s,;]+){0,6} off|put\w* (?:off|on (?:hold|ice))|pull\w* out"
+    r"|(?:g[ai]v\w*(?: it| this| them)? up|rul\w* out|call\w*(?: [^\s,;]+){0,6} off|put\w* (?:off|on (?:hold|ice))"
+    r"|pull\w* out"
     r"|(?:turn|vot|shot)\w*(?: [^\s,;]+){0,6} down"
-    r"|thr[eo]w\w* out|back\w* (?:out|away)|f[ae]ll\w* (?:short|through)|step\w* down|lost (?:the|out)|replaced by"
-    r"|(?:left|leaves|leaving) (?:the|as|his|her|its)|(?:left|go\w*|went|do|did|remain\w*) without"
+    r"|t[ao]ke?\w* (?:away|off)|thr[eo]w\w* out|back\w* (?:out|away)|f[ae]ll\w* (?:short|through)"
+    r"|step\w* down|lost (?:the|out)|replaced by"
+    r"|(?:left|leaves|leaving) (?:the|as|his|her|its)|(?:left|go\w*|went|do|did|remain\w*) without|do\w* away with"
     # expressions
     r"|(?:vot\w*|decid\w*|rul\w*|argu\w*|turn\w*|was|were|is|are) against|decided (?:not|otherwise)|vot\w* no"
-    r"|sa(?:id|ys?) no|would not hear|in vain|yet to|former (?:chair|director|head|leader|owner))\b)"
+    r"|sa(?:id|ys?) no|would not hear|in vain|without (?:any )?success|yet to"
+    r"|former (?:chair|director|head|leader|owner)|with nothing|empty-handed"
+    r"|nothing c[ao]me|(?:was|were) lost|false|wrongly|mistakenly|untrue|unfounded|unsuccessful|wrong(?=:)"
+    r"|(?:is|are|was|were|been|proved|be) (?:wrong|incorrect|mistaken))\b)"
 )
 # They deny what follows alone
-_BUT_NOT = r"\b(?:rather than|instead of|in place of|as opposed to|let alone|contrary to|unlike|and not?|not (?=\d))"
+_BUT_NOT = (
+    r"\b(?:rather than|instead of|in place of|as opposed to|let alone|contrary to|far from|except"
+    r"|(?<!none )(?<!no )other than|unlike|and not?|not (?=\d))"
+)
 _NEGATION = re.compile(f"(?i){_NOT}|{_DENYING}|{_BUT_NOT}")
+# What denies that something is said
+_UNSAID = re.compile(
+    r"(?i)\b(?:not|n['’]t|never|nobody|nothing|no)\b(?: [a-z]+){0,3}? (?:talk|discuss|mention|report|comment|said|say"
+    r"|sp[eo]ak|address|describ|explain)"
+)
 # What a summary has → what is read in its place
 _REPHRASED = {
-    # Two denials are an approval: "nobody opposed", "rejected a motion to block"
-    rf"(?i)(?:{_NOT}|{_DENYING})[a-z]*((?: (?!(?:and|or|but|as|because|since|who|which|it)\b)[a-z]+){{0,4}}?)"
-    rf" (?:{_DENYING}|\b(?:object|doubt|hesitat))[a-z]*": r"\1 approved",
+    # Two denials are an approval: "nobody opposed", "rejected a motion to block", "without any objection"
+    rf"(?i)(?:{_NOT}|{_DENYING}|\bwithout\b)[a-z]*((?: (?!(?:and|or|but|as|because|since|who|which|it)\b)[a-z]+){{0,4}}?)"
+    rf" (?:{_DENYING}|\b(?:not|object|doubt|hesitat|without|lose|laps|expir|persist|return|c[ao]me back"
+    r"|recur))[a-z]*": r"\1 approved",
     # "corrected from 2,605 to 5,510" denies the former
     r"(?i)(\b(?:[a-z]+ed|forward|off|back|went|up|down)) from ((?:(?!\. )[^;()\d]){0,20}\d(?:(?!\. )[^;()]){0,30}?)"
     r"(?: to (?=[^;().\d]{0,20}\d)|(?=[.,;)](?:\s|$)|$))": r"\1, not \2, ",
@@ -134,36 +154,75 @@ _FAILURE = re.compile(
     r"|remain|still|continu|collaps|defeat|los[et]s? (?:the|its|their)|broke)"
 )
 _SUCCESS = re.compile(
-    r"(?i)\b(?:pass|approv|accept|adopt|renew|exten[ds]|prolong|sign|complet|finali[sz]|(?:went|go\w*) (?:ahead|through)"
-    r"|succe|grant|receiv|obtain|got\b|gets?\b|w[io]n|help|fix|solv|resolv|cure|vanish|disappear|keep|kept|carried"
-    r"|green light|satisf|work|solution|stop|remov|prevent|improv|chang|eliminat|us(?:es?|ed|ing)\b|faster|voted for)"
+    r"(?i)\b(?:pass|approv|accept|adopt|renew|exten[dt]|prolong|sign(?!ific)|complet|finali[sz]"
+    r"|(?:went|go\w*) (?:ahead|through)|succe|grant|receiv|obtain|got\b|gets?\b|w[io]n|help|fix|solv|resolv|cure|vanish"
+    r"|disappear|keep|kept|carried"
+    r"|green light|satisf|work|solution|stop|remov|prevent|improv|chang|eliminat|us(?:es?|ed|ing)\b|faster"
+    r"|voted for|majority|\beffect|differen|consent)"
 )
 # What a later answer has replaced
 _SUPERSEDED = re.compile(
     r"(?i)\b(?:earlier|previous|original|initial|former|first|once|wrong|mistake|incorrect|error)"
 )
 _CLAUSE_END = re.compile(
-    r"(?i)[.;:,](?=\s(?!(?:19|20)\d\d\b))|[—–()]|\b(?:but|although|though|while|whereas|because|who|which|after(?= \w+ing\b)"
-    rf"|and(?= [a-z]+ed\b))\b|(?={_BUT_NOT}|\b(?:now|previously|originally)\b)"
+    r"(?i)[.;:,](?=\s(?!(?:19|20)\d\d\b))|[—–()]|\b(?:but|because|so that|unless|who|which|after(?= \w+ing\b))\b"
+    r"|\band(?= [a-z]+ed\b)"
+    rf"|(?={_BUT_NOT}|\b(?:(?<!even )though|although|even though|while|whereas|despite|in spite|now|previously|originally)\b)"
 )
 # The end of what has a subject and a value
 _STATEMENT_END = re.compile(r"(?i)[;,](?=\s)|\b(?:and|but|while|whereas|although|not)\b")
-_EXCLUDES = re.compile(rf"(?i)\W*(?:{_BUT_NOT}|not\b)")
-# A clause that denies the one before: "but the motion was rejected", "the mayor vetoed it", "in vain"
-_REFERENCE = r"(?:it|this|that|them|the (?:motion|proposal|plan|request|idea|decision|offer|vote|bid|move|measure))"
+_EXCLUDES = re.compile(rf"(?i)\W*(?:{_BUT_NOT}|not\b{_STATING})")
+# "Rejected items: …": what belongs to the clause after it
+_CLAUSE_HEADING = re.compile(
+    r"(?i)\W*(?:(?:(?!is|was|were|has|had)[\w-]+ ){0,3}[\w-]+:"
+    rf"|(?:{_NOT}|{_DENYING})[^.,;:–]{{0,80}}(?::| [–—-]))(?=\s)"
+)
+_LIST_ITEM = re.compile(r"\s*(?:[-*•–]|\d+[.)])\s")
+# What links a clause to the one before, and what stands for that one
+_LINK = (
+    r"\W*(?:(?:but|and|so|yet|still|then|later|instead|however|finally|eventually|ultimately)\W+)*"
+    r"(?:(?:in(?! spite)|after|at)(?: [a-z]+){1,3}?\W+)?"
+)
+_OWN = r"(?:its|their|his|her)\b"
+_REFERRING = (
+    r"(?:it|this|that|these|they|them|he|she|(?:the|this|that|these|its|their|his|her) (?:motion|application|proposal|plan"
+    r"|request|idea|decision|grant|appointment|agreement|deal|offer|vote|bid|move|measure|figure|number|claim|suggestion"
+    r"|nomination|change|correction|instruction|deadline)s?)\b"
+)
+_REFERS = re.compile(
+    rf"(?i)(?!\D*\d){_LINK}(?:{_REFERRING}|{_OWN}|(?:was|were|is|has|had|did|will)\b|[a-z]+ed\W*$)|[^A-Z]*\b(?:it|them)\W*$"
+)
+_BE = r"(?:was|were|is|are|been|be|got)\b"
+_NOT_DONE = (
+    rf"(?:not|never|no longer|[a-z]+n['’]t){_STATING}(?: [a-z]+){{0,2}}?"
+    r" (?:pass|approv|accept|adopt|agree|grant|happen|appear|materiali|carr|chosen|elect|appoint|true|correct|the case"
+    r"|(?:go|went|gone) (?:through|ahead)|(?:take|took|taken) place|(?:get|got|receiv)\w* (?:it|them|any))"
+)
+# What denies the clause before, without its value
+_LATER_DENIALS = (
+    # it was later rejected
+    rf"(?:{_REFERRING} )?(?:(?:ha[sd]|have|since|soon) )*{_BE}(?: [a-z]+){{0,2}} {_DENYING}",
+    # This is not true; the motion did not pass; members never approved it
+    rf"(?:{_REFERRING} )?{_BE} {_NOT_DONE}",
+    rf"(?:(?!{_BE})[a-z]+ ){{0,4}}{_NOT_DONE}[a-z]*(?: {_REFERRING})?\W*$",
+    rf"(?:{_REFERRING} )?[a-z]+ (?:not|nothing)\W*$|{_REFERRING} {_BE} an? (?:misunderstanding|mistake|error)"
+    r"|there (?:was|is) no (?:majority|agreement|support)",
+    # the mayor vetoed it; what some do denies nothing
+    rf"(?:(?!{_BE}|one|two|three|some|several|few)[a-z]+ ){{0,4}}(?:{_DENYING})[a-z]*"
+    rf"(?: (?:of|to|do|so|down|{_REFERRING}))*\W*$",
+)
+# Headings and concessions do not deny
 _LATER_DENIAL = (
-    rf"\W*(?:(?:{_REFERENCE}|they|and|yet|then|later|however|finally|eventually|ultimately|soon|was|were|is|has|been|got)"
-    rf"\W+)+(?:{_DENYING}|defeat|collaps|(?:did )?not (?:pass|approv|accept|adopt|agree|happen))"
-    rf"|\D*{_DENYING}\w*(?: of| to)? {_REFERENCE}\W*$"
-    r"|\W*(?:reject|refus|veto|sa(?:id|ys?) no|vot\w* no|in vain|decided otherwise)\w*\W*$"
+    r"(?![^.,;:]{0,80}:|\W*(?:(?:even )?though|although|while|whereas|despite))"
+    rf"{_LINK}(?:{'|'.join(_LATER_DENIALS)})"
 )
 _DENIES_BEFORE = re.compile(f"(?i){_LATER_DENIAL}")
 # The beginning of a sentence whose subject is in the one before
 _CONTINUES = re.compile(
-    r"(?i)\W*(?:(?:but|and|however|then|so|yet|still|in the end|finally)\W+)?(?:its?|they|their|he|his|she|her|this|that"
-    rf"|these|those|which|later|instead|the (?:amount|sum|figure|date))\b|{_LATER_DENIAL}"
+    rf"(?i){_LINK}(?:{_OWN}|it|they|he|she|this|that|these|those|which|the (?:amount|sum|figure|date))\b"
+    rf"|{_LATER_DENIAL}|(?-i:[A-Z]?[^A-Z]*\b(?:it|them)\W*$)"
 )
-_NOWHERE = (-1, -1)
+_ABSENT, _DENIED = (-2, -2), (-1, -1)
 _stem = google_stem()
 
 
@@ -182,29 +241,49 @@ def match_facts(facts: Sequence[PlantedFact], summary: str) -> list[str]:
 def _split_passages(summary: str) -> list[str]:
     for pattern, plain_words in _REPHRASED.items():
         summary = re.sub(pattern, plain_words, summary)
+    sentences: list[str] = []
+    heading = ""
+    for sentence in split_summary(summary):
+        if heading and (_LIST_ITEM.match(sentence) or sentences[-1] == heading):
+            sentences.append(f"{heading} {sentence}")
+            continue
+        heading = sentence if sentence.endswith(":") else ""
+        sentences.append(sentence)
     passages = []
-    for sentence, following in pairwise((*split_summary(summary), "")):
+    for sentence, following in pairwise((*sentences, "")):
         passages.append(sentence)
-        if _CONTINUES.match(following) or sentence.endswith(":"):
+        if _CONTINUES.match(following):
             passages.append(f"{sentence} {following}")
     return passages
+
+
+def _split_clauses(passage: str) -> list[str]:
+    match = _CLAUSE_HEADING.match(passage)
+    heading = match[0] if match else ""
+    first, *others = _CLAUSE_END.split(passage[len(heading) :])
+    if _NEGATION.search(heading):
+        others = [heading + clause for clause in others]
+    return [heading + first, *others]
 
 
 def _match_fact(fact: PlantedFact, passages: Sequence[str]) -> str:
     def last_place(parts: Sequence[FactPart]) -> tuple[int, int]:
         # A later passage may deny what an earlier one states
-        last = _NOWHERE
+        last = _ABSENT
         for index, passage in enumerate(passages):
             clause = _stating_clause(passage, parts, fact)
             if clause is not None:
-                last = (index, clause) if clause >= 0 else _NOWHERE
+                last = (index, clause) if clause >= 0 else _DENIED
         return last
 
     answered = last_place((fact.subject, *fact.answer))
     revoked = last_place((fact.subject, *fact.revoked))
-    if max(answered, revoked) > _NOWHERE:
+    places = [last_place(each.parts) for each in fact.statements]
+    if _DENIED in (answered, *places):
+        return WRONG
+    if max(answered, revoked) > _DENIED:
         return RIGHT if answered >= revoked else WRONG
-    if fact.statements and all(last_place(each.parts) > _NOWHERE for each in fact.statements):
+    if places and min(places) > _DENIED:
         return RIGHT
     return WRONG if any(_contradicts(passage, fact) for passage in passages) else MISSING
 
@@ -215,20 +294,16 @@ def _stating_clause(passage: str, parts: Sequence[FactPart], fact: PlantedFact) 
     values = [part for part in parts if part not in denials]
     if not all(_has_part(passage, part) for part in values):
         return None
-    clauses = _CLAUSE_END.split(passage)
     if denials:
-        with_verb = [clause for clause in clauses if _has_any(clause, denials)]
-        is_failed = _FAILURE.search(passage) and not _SUCCESS.search(passage)
-        return 0 if is_failed or _NEGATION.search(", ".join(with_verb) or passage) else None
+        return _denying_clause(passage, denials, fact.subject)
+    clauses = _split_clauses(passage)
     values = [part for part in values if part != fact.subject]
     if _is_misattributed(passage, values, fact):
         return -1
     if not any(_has_any(clause, values) for clause in clauses):
         clauses = [passage]
     # The source may deny something else in the same clause, and the summary, too
-    source = [
-        clause for clause in _CLAUSE_END.split(_stated_source(fact)) if _has_any(clause, values)
-    ]
+    source = [clause for clause in _split_clauses(_stated_source(fact)) if _has_any(clause, values)]
     if any(map(_NEGATION.search, source)):
         return len(clauses)
     last = -1
@@ -240,12 +315,35 @@ def _stating_clause(passage: str, parts: Sequence[FactPart], fact: PlantedFact) 
     return last
 
 
+def _denying_clause(passage: str, denials: Sequence[FactPart], subject: FactPart) -> int | None:
+    """Return the last clause on the subject that denies as the source does; -1 if one states the opposite."""
+    about = []
+    for clause in _split_clauses(passage):
+        if _has_part(clause, subject) or _REFERS.match(clause) or _DENIES_BEFORE.match(clause):
+            about.append(clause)
+    for texts in (about, [passage]):
+        verdicts = [_is_denied(text, denials) for text in texts]
+        decided = [verdict for verdict in verdicts if verdict is not None]
+        if decided:
+            return 0 if decided[-1] else -1
+    return None
+
+
+def _is_denied(clause: str, denials: Sequence[FactPart]) -> bool | None:
+    """Return whether a clause denies what the source denies; False if it states it, None without either."""
+    if _DENIES_BEFORE.match(clause) or _NEGATION.search(clause):
+        return None if _UNSAID.search(clause) else True
+    if _SUCCESS.search(clause) or _has_any(clause, denials):
+        return False
+    return True if _FAILURE.search(clause) else None
+
+
 def _is_misattributed(passage: str, values: Sequence[FactPart], fact: PlantedFact) -> bool:
     """Return True if a passage gives the values to another subject, and other values to the fact's."""
     # A subject that is no name may be written in other words
     if fact.subject.kind != "name":
         return False
-    for clause in _CLAUSE_END.split(passage):
+    for clause in _split_clauses(passage):
         is_excluded = _EXCLUDES.match(clause) and _has_part(clause, fact.subject)
         if is_excluded and not _has_foreign_value(clause, "name", fact):
             return True
@@ -263,10 +361,10 @@ def _contradicts(passage: str, fact: PlantedFact) -> bool:
     if not _has_part(passage, fact.subject):
         return False
     lacking = {part.kind for part in fact.answer if not _has_part(passage, part)}
-    claims = [clause for clause in _CLAUSE_END.split(passage) if not _NEGATION.search(clause)]
-    if any(_has_foreign_value("; ".join(claims), kind, fact) for kind in lacking):
-        return True
-    return not lacking or ("not" in lacking and bool(_SUCCESS.search(passage)))
+    clauses = _split_clauses(passage)
+    is_denial = any(part.kind == "not" for part in fact.answer)
+    claims = [clause for clause in clauses if is_denial or not _NEGATION.search(clause)]
+    return any(_has_foreign_value("; ".join(claims), kind, fact) for kind in lacking)
 
 
 def _has_foreign_value(text: str, kind: str, fact: PlantedFact) -> bool:

@@ -28,7 +28,8 @@ _SUFFIXES = (  # of columns
 class FactSurvival(Metric):
     """The share of an example's planted facts that its summary states (`match_facts`).
 
-    Version 2 reads more denials and notations, rounded numbers, and answers that two facts have swapped.
+    Version 2 reads more denials and notations, rounded numbers, and answers that two facts have swapped. Version 3 reads
+    denials in headings and later clauses, and what is stated although the source denies it.
 
     Each column is a mean over facts, NaN without any:
 
@@ -43,7 +44,7 @@ class FactSurvival(Metric):
     """
 
     name = "fact_survival"
-    version = 2
+    version = 3
     columns = tuple(f"fact_survival{suffix}" for suffix in _SUFFIXES)
 
     def score(self, prediction: str, example: Example) -> dict[str, float]:

@@ -108,6 +108,17 @@ DECISION right: Nobody opposed €3.4m for Halvorsen on 14 March.
 DECISION wrong: Torwick, not Halvorsen, got €3.4m on 14 March.
 DECISION wrong: Members turned €3.4m on 14 March for Halvorsen down.
 DECISION wrong: €3.4m for Halvorsen on 14 March was a plan, but they decided otherwise.
+DECISION right: Torwick's board did not give Halvorsen €3.4m until 14 March.
+DECISION right: No less than €3.4m went to Halvorsen on 14 March.
+DECISION right: Halvorsen got €3.4m on 14 March, although two members voted against it.
+DECISION right: Halvorsen got €3.4m on 14 March. It rejected a further offer.
+DECISION right: On 14 March they settled on 3.4 million euros for Halvorsen.
+DECISION right: Halvorsen got €3.4m on 14 March. The board did not approve the road.
+DECISION wrong: Rejected: €3.4m for Halvorsen on 14 March.
+DECISION wrong: Not approved: / - Brenmark / - €3.4m for Halvorsen on 14 March
+DECISION wrong: €3.4m for Halvorsen on 14 March – declined.
+DECISION wrong: On 14 March €3.4m were proposed for Halvorsen, but the board said no.
+DECISION wrong: On 14 March Halvorsen was to get €3.4m. That did not happen.
 NAME right: Ingrid Ostvang rather than Marta Selberg designed Korheim.
 NUMBER right: Brenmark counted two 500-acre farms and 4127 households.
 NUMBER wrong: Brenmark counted 812 households and Torwick 4127.
@@ -118,6 +129,11 @@ NAME wrong: The Korheim pavilion was designed by Marta Selberg.
 NEGATION right: The Dalrup merger was rejected.
 NEGATION wrong: The board approved the Dalrup merger.
 NEGATION wrong: The board approved the Dalrup merger, although Ms Selberg did not agree.
+NEGATION wrong: The board did not hesitate and approved the Dalrup merger.
+NEGATION wrong: Approved: the Dalrup merger. Not approved: the new car park.
+NEGATION right: The board approved the budget, but not the Dalrup merger.
+NEGATION right: The Dalrup merger was discussed, but approval was withheld.
+NEGATION missing: The board did not talk about the Dalrup merger.
 CORRECTION wrong: {REVOKED}
 CORRECTION right: {REVOKED} In fact, Ravstedt drew 2,310.
 CORRECTION wrong: Ravstedt drew 2,310 visitors. {REVOKED}
@@ -128,6 +144,7 @@ CORRECTION missing: Ravstedt did not draw 5,800 visitors.
 TWO_PLACES right: Emil Selberg is in charge of the Grimford estate.
 TWO_PLACES right: K-4127 is about Grimford. Selberg has file K-4127.
 TWO_PLACES missing: File K-4127 concerns the Grimford estate.
+TWO_PLACES wrong: File K-4127 does not concern the Grimford estate. Emil Selberg is in charge of file K-4127.
 FILE right: Ulmnik's settings are in `limits-eu.toml`.
 FILE wrong: Ulmnik's settings are in config/limits-us.toml.
 ATTEMPT right: A pool of 64 for Zelsky failed to help.
