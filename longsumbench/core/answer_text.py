@@ -72,10 +72,10 @@ _WRAPPER = re.compile(
 
 
 _SENTENCE_ENDS = '.!?…。！？"”`'
-# What is around a mark, here NUL, that a sentence names: quotes; a comma after it; small letters on both sides.
+# What is around a mark, here NUL, that a sentence names: quotes; a comma after it; words, or the cells of a table.
 _NAMED_MARK = re.compile(
     r"""(?P<quoted>["'`(“‘«「]\0["'`)”’»」])"""
-    r"|[^\s.!?…。！？][^\S\n]?\0(?:[,;:.)，；：。、]|(?<=[^\S\n]\0)[^\S\n][^\W\dA-Z_])"
+    r"|[^\s.!?…。！？][^\S\n]?\0(?:[,;:.)，；：。、]|(?<=[^\S\n]\0)[^\S\n](?:\||[^\W\dA-Z_]))"
 )
 
 

@@ -155,6 +155,7 @@ def test_an_answer_about_a_mark_is_not_cut(text: str) -> None:
         "The tags “<think>” and (</think>) are known.",
         "Templates write <|user|> before a question, and <|assistant|> after it. They met.",
         "模型在 </think> 之后回答。",
+        "| <think> | begins |\n| </think> | ends |",
     ],
 )
 def test_only_a_leading_thought_is_removed(text: str) -> None:
