@@ -106,6 +106,7 @@ def split_sentences(text: str) -> tuple[str, ...]:
         The sentences in reading order.
     """
     sentences: list[str] = []
+    text = unify_line_breaks(text)
     for stretch in _STRETCHES.split(text) if "\n" in text else (text,):
         _split_stretch(
             stretch if _has_single_spaces(stretch) else " ".join(stretch.split()), sentences
@@ -142,6 +143,11 @@ def split_for_rouge(text: str | Sequence[str], rule: str) -> Sequence[str]:
         raise EnvironmentProblem(
             f"nltk needs its data punkt_tab to split sentences; {advice}"
         ) from error
+
+
+def unify_line_breaks(text: str) -> str:
+    r"""Return a text in which each line break, also of old Macs (`\r`), is a line feed."""
+    return text.replace("\r\n", "\n").replace("\r", "\n")
 
 
 def sentence_key(sentence: str) -> str:

@@ -72,6 +72,11 @@ _WRAPPER = re.compile(
 
 
 _SENTENCE_ENDS = '.!?…。！？"”`'
+# What is around a mark, here NUL, that a sentence names: quotes; a comma after it; words, or the cells of a table.
+_NAMED_MARK = re.compile(
+    r"""(?P<quoted>["'`(“‘«「]\0["'`)”’»」])"""
+    r"|[^\s.!?…。！？][^\S\n]?\0(?:[,;:.)，；：。、]|(?<=[^\S\n]\0)[^\S\n](?:\||[^\W\dA-Z_]))"
+)
 
 
 class AnswerText(NamedTuple):
@@ -102,17 +107,21 @@ def thinking_start(thinking_end: str) -> str:
     return thinking_end.replace("/", "", 1)
 
 
-def split_answer(answer: str, thinking_end: str, thinks_first: bool = False) -> AnswerText:
+def split_answer(
+    answer: str, thinking_end: str, thinks_first: bool = False, thought_ended: bool = False
+) -> AnswerText:
     """Split what a language model wrote. The text between two thoughts is the answer.
+
+    After a thought, a mark that a sentence names stays: "The model writes </think> before …".
 
     Args:
         answer: all that it wrote, with thinking and marks.
         thinking_end: a further mark that ends thinking (`model.thinking_end`).
         thinks_first: True if the chat template wrote the mark that begins the thinking.
+        thought_ended: True if the server separated the thinking.
     """
     text = thinking = text_before = ""
     place = 0
-    thought_ended = False
     state = "thinking" if thinks_first else "answer"
     marks = [*known_marks(thinking_end).finditer(answer)]
     last_end = max(
@@ -126,6 +135,9 @@ def split_answer(answer: str, thinking_end: str, thinks_first: bool = False) -> 
         before = (text + passage).rstrip()
         if is_open_tag and state == "answer" and before and before[-1] not in _SENTENCE_ENDS:
             # The sentence is about the tag: "The tag <think> is …".
+            continue
+        if state == "answer" and _is_named(answer, mark, thought_ended):
+            thought_ended = True
             continue
         place = mark.end()
         text += passage if state == "answer" else ""
@@ -142,6 +154,15 @@ def split_answer(answer: str, thinking_end: str, thinks_first: bool = False) -> 
     while wrapper := _WRAPPER.fullmatch(text):
         text = (wrapper["fenced"] or wrapper["tagged"] or "").strip()
     return AnswerText(text, thinking, state == "thinking")
+
+
+def _is_named(answer: str, mark: re.Match[str], thought_ended: bool) -> bool:
+    """Return True if a sentence of the answer names a mark; the first one that ends a thought must be quoted."""
+    start, end = mark.span()
+    named = _NAMED_MARK.search(f"{answer[max(0, start - 2) : start]}\0{answer[end : end + 2]}")
+    if named is None or mark.lastgroup == "special":
+        return False
+    return thought_ended or mark.lastgroup != "thinking_end" or named["quoted"] is not None
 
 
 @cache

@@ -8,9 +8,11 @@ Programs write them for spinners, colours and the wrap of words. Moves by severa
 import logging
 import re
 from collections.abc import Callable, Iterable, Iterator
+from itertools import pairwise
 from typing import Any
 
 from longsumbench.formatting import format_count
+from longsumbench.sentences import unify_line_breaks
 
 _log = logging.getLogger(__name__)
 
@@ -39,6 +41,9 @@ _REPLACED: tuple[tuple[str, str | Callable[[re.Match[str]], str]], ...] = (
     (r"\x1b\[\d*C", " "),
     (r"\x1b\[[0-?]*[ -/]*[@-~]|\x1b.?|\x08", ""),
 )
+# A line feed, or a control code that only terminals know.
+_ESCAPE = re.compile(r"[\n\x08\x1b\x9b]")
+_SENTENCE_MARKS = (".", "!", "?", "。")
 
 
 def remove_control_codes(outputs: Iterable[tuple[str, str | tuple[str, ...]]]) -> Iterator[Any]:
@@ -48,15 +53,32 @@ def remove_control_codes(outputs: Iterable[tuple[str, str | tuple[str, ...]]]) -
     """
     ids = []
     for name, output in outputs:
-        shown = show_text(output) if isinstance(output, str) else tuple(map(show_text, output))
-        if shown != output:
+        parts = [output] if isinstance(output, str) else output
+        lines = list(map(_with_line_feeds, parts))
+        shown = list(map(show_text, lines))
+        if shown != lines:
             ids.append(name)
-        yield shown
+        yield shown[0] if isinstance(output, str) else tuple(shown)
     if ids:
         count = format_count(len(ids), "output")
         _log.warning(
             f"{count} had control codes of a terminal, first '{ids[0]}': scored is what a screen shows"
         )
+
+
+def _with_line_feeds(text: str) -> str:
+    r"""Return a text whose only line breaks are `\r`, as on old Macs, with line feeds.
+
+    Other such texts are overwritten lines: none ends a sentence, and each is at least as long as the one before.
+    """
+    if _ESCAPE.search(text.strip()):
+        return text
+    lines = map(str.rstrip, text.strip().split("\r"))
+    for line, following in pairwise(lines):
+        is_sentence = line.endswith(_SENTENCE_MARKS) and not line.endswith("...")
+        if is_sentence or len(line) > len(following):
+            return unify_line_breaks(text)
+    return text
 
 
 def show_text(text: str) -> str:

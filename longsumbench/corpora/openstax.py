@@ -13,7 +13,7 @@ from itertools import chain
 
 from longsumbench.core import Corpus, Document, Example, PartialExample, Row, Section, Sentences
 from longsumbench.corpora.loading.fields import BadRow, id_in, objects_in, texts_in, words_in
-from longsumbench.sentences import split_sentences
+from longsumbench.sentences import split_sentences, split_summary
 
 MODULE_HEADING = "# "
 BARE = "headings without text"  # its name in the record
@@ -53,7 +53,7 @@ def read_module_summary(module: Row) -> Sentences:
     Raises:
         BadRow: the summary is missing or not text.
     """
-    return tuple(chain.from_iterable(map(split_sentences, texts_in(module, "summary"))))
+    return tuple(chain.from_iterable(map(split_summary, texts_in(module, "summary"))))
 
 
 CORPUS = Corpus(

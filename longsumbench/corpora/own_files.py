@@ -30,6 +30,7 @@ from longsumbench.corpora.loading.row_files import (
     holds_rows,
     read_file,
     texts_in_folder,
+    unpacked_path,
 )
 from longsumbench.corpora.loading.text_files import (
     decoded,
@@ -43,7 +44,7 @@ from longsumbench.corpora.loading.text_files import (
 from longsumbench.corpora.loading.usual_keys import OWN_FIELDS, rename_keys
 from longsumbench.errors import DataError, UsageError
 from longsumbench.formatting import format_count
-from longsumbench.sentences import split_sentences
+from longsumbench.sentences import split_sentences, unify_line_breaks
 
 _log = logging.getLogger(__name__)
 
@@ -55,7 +56,7 @@ _FRONT_MATTER = re.compile(r"\A---[ \t]*\n(?=[\w-]+[ \t]*:)(?:.*\n)*?(?:---|\.\.
 _DEEPEST = 1_000
 _NO_PROSE = ("fence", "code_block", "html_block")
 _ONE_PARAGRAPH = ("bullet_list", "ordered_list", "table")
-_KNOWN = f"{', '.join(('.txt', *_MARKDOWN, *ROW_ENDINGS))} or nothing"
+_KNOWN = f"{', '.join(('.txt', *_MARKDOWN, *ROW_ENDINGS))} (also packed, .gz) or nothing"
 
 
 @dataclass(frozen=True)
@@ -114,9 +115,11 @@ def _files_in(folder: str) -> list[str]:
             files.append(f"{file}")
         else:
             unread[describe_unread_file(file)].append(file.name)
+    left_out = describe_unread_files(unread)
     if not files:
-        raise DataError(f"no file in this folder ends in {_KNOWN}", folder)
-    for line in describe_unread_files(unread):
+        names = f" ({'; '.join(left_out) or 'it is empty'})"
+        raise DataError(f"no file in this folder ends in {_KNOWN}{names}", folder)
+    for line in left_out:
         _log.info(f"{folder}: {line}")
     if texts_in_folder(Path(folder), "document"):
         references = set(map(str, texts_in_folder(Path(folder), "summary").values()))
@@ -126,7 +129,8 @@ def _files_in(folder: str) -> list[str]:
 
 
 def _has_known_ending(file: str) -> bool:
-    return not Path(file).suffix or file.lower().endswith((".txt", *_MARKDOWN)) or holds_rows(file)
+    ending = unpacked_path(Path(file)).suffix.lower()
+    return ending in ("", ".txt", *_MARKDOWN) or holds_rows(file)
 
 
 def is_text(word: str) -> bool:
@@ -182,7 +186,8 @@ def merge_inputs(inputs: Sequence[Input]) -> Input:
 
 
 def _file_input(file: str) -> Input:
-    read = _markdown_input if file.lower().endswith(_MARKDOWN) else plain_input
+    ending = unpacked_path(Path(file)).suffix.lower()
+    read = _markdown_input if ending in _MARKDOWN else plain_input
     return read(_text_in(file), file)
 
 
@@ -245,7 +250,7 @@ def _text_in(file: str) -> str:
         raise DataError(f"{problem}, or extract its text first", _display_name(file)) from problem
     if not text.strip():
         raise DataError("the file is empty", _display_name(file))
-    return text.removeprefix("\ufeff").replace("\r\n", "\n").replace("\r", "\n")
+    return unify_line_breaks(text.removeprefix("\ufeff"))
 
 
 def _display_name(file: str) -> str:

@@ -34,6 +34,7 @@ from longsumbench.corpora.loading.fields import (
     id_in,
     list_in,
     objects_in,
+    references_in,
     text_in,
     words_in,
 )
@@ -54,9 +55,10 @@ def qmsum_example(row: Row) -> tuple[PartialExample, ...]:
     examples = []
     for kind in ("general", "specific"):
         for index, item in enumerate(objects_in(row, f"{kind}_query_list")):
-            query, answer = words_in(item, "query"), split_sentences(text_in(item, "answer"))
+            query = words_in(item, "query")
+            answers = references_in([text_in(item, "answer")])
             identity = f"{meeting}-{kind}-{index}"
-            example = Example(identity, None, query, (document,), (answer,))
+            example = Example(identity, None, query, (document,), answers)
             examples.append(PartialExample(example, left_out))
     if not examples:
         raise BadRow("the meeting has no question", f"'{meeting}'")

@@ -13,6 +13,7 @@ Thoughts, images and other blocks are left out and counted by their types. So ar
 (titles, subagents, summaries of earlier compactions), turns of abandoned branches, and files without a session.
 """
 
+import json
 import re
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -29,7 +30,7 @@ from longsumbench.corpora.loading.files import local_source
 from longsumbench.corpora.loading.row_files import EmptyFile, FileRow, holds_rows, read_file
 from longsumbench.corpora.loading.text_files import describe_unread_file, visible_files
 from longsumbench.errors import DataError
-from longsumbench.sentences import split_summary
+from longsumbench.sentences import split_summary, unify_line_breaks
 
 _ROLES = ("system", "developer", "user", "assistant", "tool")
 # of OpenAI, LangChain, Google's API and its command
@@ -82,7 +83,7 @@ def session_example(rows: Iterable[FileRow], identity: str) -> PartialExample:
         raise
     sections = []
     for role, of_role in groupby(turns, itemgetter(0)):
-        text = "\n\n".join(text for _, text in of_role)
+        text = unify_line_breaks("\n\n".join(text for _, text in of_role))
         paragraphs = tuple(filter(None, map(split_summary, _BLANK_LINE.split(text))))
         if paragraphs:
             sections.append(Section.written(role, paragraphs, text))
@@ -297,8 +298,13 @@ def _describe_call(call: Row) -> str:
     arguments: Any = next(filter(None, map(call.get, ("input", "arguments", "action"))), {})
     # those of OpenAI's format are JSON that a model wrote, which may be broken
     if not isinstance(arguments, dict):
-        return f"{tool}: {arguments}"
-    return "\n".join([tool, *(f"{name}: {value}" for name, value in arguments.items())])
+        return f"{tool}: {_describe_value(arguments)}"
+    lines = [f"{name}: {_describe_value(value)}" for name, value in arguments.items()]
+    return "\n".join([tool, *lines])
+
+
+def _describe_value(value: Any) -> str:
+    return value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
 
 
 def _sessions_source(path: Path) -> Source:

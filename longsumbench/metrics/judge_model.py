@@ -177,7 +177,9 @@ class JudgeModel:
                 answers = self.engine.answer(requests, decoding)
                 answers = track(answers, f"asking {self.name}", len(requests), "requests")
                 for question, answer in zip([*waiting.values()], answers, strict=True):
-                    text = split_answer(answer.text, self.settings.thinking_end).text
+                    text = split_answer(
+                        answer.text, self.settings.thinking_end, False, bool(answer.thinking)
+                    ).text
                     reply = "" if question.is_json else text
                     if question.choices:
                         self._cause = "it gives no probabilities of these words"

@@ -124,6 +124,8 @@ class Support(Metric):
     def __init__(self, scoring: Scoring) -> None:
         super().__init__(scoring)
         self._loaded: Classifier | None = None
+        # Summary and id of its example → its pairs, between `prepare` and `score`.
+        self._prepared: dict[tuple[str, str], list[tuple[Premise, int]]] = {}
 
     def check(self) -> None:
         """Load the classifier, find its label, and score a long pair; or open the language model."""
@@ -138,7 +140,8 @@ class Support(Metric):
             texts = []
             for prediction, example in items:
                 sentences = split_summary(prediction)
-                for premise, index in self._pairs(sentences, example):
+                pairs = self._prepared[prediction, example.id] = self._pairs(sentences, example)
+                for premise, index in pairs:
                     texts.append((premise.text, sentences[index]))
             self.probabilities(texts)
 
@@ -151,7 +154,9 @@ class Support(Metric):
     ) -> tuple[dict[str, float], Sequence[SentenceScore]]:
         """Score one prediction; the score of a sentence is its probability."""
         sentences = split_summary(prediction)
-        pairs = self._pairs(sentences, example)
+        pairs = self._prepared.pop((prediction, example.id), None)
+        if pairs is None:
+            pairs = self._pairs(sentences, example)
         if not pairs:
             return {self.name: math.nan}, ()
         values = self.probabilities([(premise.text, sentences[index]) for premise, index in pairs])

@@ -79,9 +79,11 @@ def merge_adapter(network: "PreTrainedModel", folder: Path, shown_as: str) -> "P
         try:
             merged: PreTrainedModel = adapted.merge_and_unload()
         except (AttributeError, NotImplementedError) as error:
-            kind = adapted.peft_config["default"].peft_type.value
+            settings = adapted.peft_config["default"]
+            is_alora = settings.to_dict().get("alora_invocation_tokens")
+            kind = "aLoRA" if is_alora else settings.peft_type.value
             raise UsageError(
-                f"{shown_as} is an adapter of the kind {kind}, which cannot be merged into weights: give a LoRA adapter"
+                f"{shown_as} is an adapter of the kind {kind}, which cannot be merged into weights: give a plain LoRA adapter"
             ) from error
     checkpoints.check_weights(merged, shown_as)
     return merged

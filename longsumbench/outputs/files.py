@@ -28,6 +28,7 @@ from longsumbench.corpora.loading.row_files import (
     parse_rows,
     texts_by_name,
     texts_in_folder,
+    unpacked_path,
 )
 from longsumbench.corpora.loading.store import ReadSplit
 from longsumbench.corpora.loading.text_files import (
@@ -439,4 +440,8 @@ def _by_last_number(names: Collection[str], ids: Sequence[str], folder: Path) ->
 def _text_in_file(file: Path) -> RawText:
     """Return the running text of a .txt or .md file, or the sentences of a .dec or .ref file."""
     lines = [line.strip() for line in decoded_lines(file)]
-    return "\n".join(lines) if file.suffix.lower() in TEXT_ENDINGS else tuple(filter(None, lines))
+    return (
+        "\n".join(lines)
+        if unpacked_path(file).suffix.lower() in TEXT_ENDINGS
+        else tuple(filter(None, lines))
+    )

@@ -207,7 +207,7 @@ def _sum_work(runs: Sequence[RunRecord]) -> str:
 def describe_best(block: LeaderboardBlock, index: int = 0) -> str:
     """Return a line on a dataset: a row, its score and its place."""
     row, measure = block.rows[index], block.ranked_by
-    mean = f"{row.means[measure]:.1f}" if measure in row.means else ""
+    mean = f"{row.means[measure]:.1f}"
     rank = describe_place(block, row)
     return f"{row.representative.key.dataset}: {row.label}, {find_heading(measure)} {mean}, {rank}."
 

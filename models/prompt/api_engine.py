@@ -338,7 +338,9 @@ class ApiEngine:
         if choice.has_failed or reply.error:
             raise _Fault(f"finish_reason={choice.reason}: {_quote(text)}", of_request=True)
         thinks_first = not choice.thinking and starts_thinking(self.tokenizer, self._config)
-        answer = split_answer(choice.text, self._config.thinking_end, thinks_first)
+        answer = split_answer(
+            choice.text, self._config.thinking_end, thinks_first, bool(choice.thinking)
+        )
         if not (answer.text or choice.is_refused or choice.is_cut):
             kind = "thinking alone" if choice.thinking or choice.text.strip() else "no text"
             raise _Fault(

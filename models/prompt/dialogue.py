@@ -81,7 +81,9 @@ class Dialogue:
         """Count an answer, and return its text without thinking and marks of chat formats."""
         engine, config = self.builder.engine, self.builder.config
         thinks_first = not answer.thinking and starts_thinking(engine.tokenizer, config)
-        text, thinking, unfinished = split_answer(answer.text, config.thinking_end, thinks_first)
+        text, thinking, unfinished = split_answer(
+            answer.text, config.thinking_end, thinks_first, bool(answer.thinking)
+        )
         # An answer that continues another one has its thinking, too.
         num_written = len(ask.written)
         counted = self._counts["thinking_tokens"] if num_written else 0

@@ -145,3 +145,22 @@ def test_an_answer_about_a_mark_is_not_cut(text: str) -> None:
     """A mark that begins a thought stays within a sentence, if no thought ends after it."""
     assert split_answer(text, "</think>") == (text, "", False)
     assert split_answer(f"{text}</think>They met.", "</think>").text.endswith("They met.")
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "The model writes </think> before its answer. They met.",
+        "It ends at </think>, or at <think> and </think>.",
+        "The tags “<think>” and (</think>) are known.",
+        "Templates write <|user|> before a question, and <|assistant|> after it. They met.",
+        "模型在 </think> 之后回答。",
+        "| <think> | begins |\n| </think> | ends |",
+    ],
+)
+def test_only_a_leading_thought_is_removed(text: str) -> None:
+    """After a thought, also one that the server separated, an answer keeps the marks that its sentences name."""
+    assert split_answer(f"Let me read.</think>{text}", "</think>").text == text
+    assert split_answer(text, "</think>", thought_ended=True) == (text, "", False)
+    thought = "They write `</think>` first. So"
+    assert split_answer(f"<think>{thought}</think>{text}", "</think>").text == text

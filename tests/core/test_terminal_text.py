@@ -44,6 +44,16 @@ def test_other_texts_stay(text: str, log_lines: list[str]) -> None:
     assert log_lines == []
 
 
+@pytest.mark.parametrize(
+    "text", ["One.\rTwo.\rThree.", "A long title\rText", "A (b).\r\rC", "One.\r"]
+)
+def test_lines_of_old_macs_stay(text: str, log_lines: list[str]) -> None:
+    """Carriage returns end lines that no screen would show one over the other."""
+    shown = text.replace("\r", "\n") if text.strip().count("\r") else text
+    assert [*remove_control_codes([("a", text), ("b", (text,))])] == [shown, (shown,)]
+    assert log_lines == []
+
+
 @pytest.mark.parametrize("run", ["\x1b[A", "a\b", "\x1b[2J", "\x1b[2K", "\x1b7a", "a\n", "\r"])
 def test_long_runs_take_linear_time(run: str) -> None:
     """Outputs of programs can be hostile."""

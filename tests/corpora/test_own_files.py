@@ -1,6 +1,7 @@
 """The user's own files: text, Markdown and rows, read into the structure that every system reads."""
 
 import gzip
+import json
 import re
 from pathlib import Path
 
@@ -99,6 +100,9 @@ def test_blank_lines_separate_paragraphs(name: str, newline: str, tmp_path: Path
     section = Section(None, (("One two.", "Three four."), ("# Five.",)))
     expected = Example(path, None, None, (Document(path, (section,)),), ((),))
     assert only(path).example == expected
+    row = write(tmp_path / "row.jsonl", json.dumps({"id": 1, "document": newline.join(lines[1:])}))
+    sections = only(row).example.documents[0].sections
+    assert sections[0].paragraphs == (("four.",), ("# Five.",))
 
 
 def test_rows_need_no_summaries(tmp_path: Path) -> None:

@@ -12,6 +12,7 @@ from longsumbench.cache.artifacts import ArtifactCache
 from longsumbench.core import Document, Example, Section
 from longsumbench.corpora.loading.fields import BadRow
 from longsumbench.corpora.qmsum import SILENT, SOUND_MARKS, qmsum_example
+from longsumbench.sentences import split_summary
 
 MEETING = """{"meeting_id": "M1",
   "topic_list": [{"topic": "Price", "relevant_text_span": [["1", "2"]]}],
@@ -52,6 +53,13 @@ def test_a_meeting_by_hand() -> None:
     specific = Example("M1-specific-0", None, "What cost?", documents, (("Little.",),))
     counts = {SOUND_MARKS: 2, SILENT: 1}
     assert qmsum_example(meeting()) == ((general, counts), (specific, counts))
+
+
+def test_answers_have_the_sentences_of_other_summaries() -> None:
+    """Line breaks end them, as when the same answer is scored from a file."""
+    text = "It was cheap\nIt ended."
+    read = qmsum_example(meeting(general_query_list=[{"query": "What?", "answer": text}]))
+    assert read[0].example.references == (split_summary(text),)
 
 
 @pytest.mark.parametrize(

@@ -59,6 +59,10 @@ CODEX = """{"id": "s", "instructions": null}
 {"type": "function_call", "name": "sh", "arguments": {"command": "ls"}}
 {"type": "function_call_output", "output": "b"}
 """
+NESTED = r"""{"role": "assistant", "content": [
+  {"type": "tool_use", "name": "Edit", "input": {"on": [{"é": null}], "all": true, "text": "a\rb"}},
+  {"type": "function_call", "name": "sh", "arguments": ["ls", "-l"]}]}
+""".replace("\n", "")
 GEMINI = """{"sessionId": "s", "messages": [{"type": "user", "content": [{"text": "a"}]}, {"type": "info", "content": "i"},
   {"type": "gemini", "content": "b", "toolCalls": [{"name": "sh"}]}, {"role": "model", "parts": [{"text": "c"}]}]}
 """
@@ -121,6 +125,7 @@ def outline(example: Example) -> str:
         (FUNCTION, "assistant: No. | add: {}\ntool: 3"),
         (CODEX, "user: a\nassistant: sh: ls | sh; command: ls\ntool: b"),
         (RESPONSES, "assistant: sh: ls\ntool: b"),
+        (NESTED, 'assistant: Edit; on: [{"é": null}]; all: true; text: a; b | sh: ["ls", "-l"]'),
         (OPENAI, 'assistant: add: {"a": 1\ntool: 3 | 4'),
         (CHATGPT, "user: a\ntool: 42"),
         (GEMINI, "user: a\nassistant: b | c"),

@@ -149,6 +149,18 @@ def test_support_by_a_language_model(monkeypatch: pytest.MonkeyPatch) -> None:
         Support(metric.scoring).score("The sun rose.", example("R.", source=source))
 
 
+def test_a_source_is_compared_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    """What all summaries are asked about together is not paired again when each is scored, also if it repeats itself."""
+    script = use_script(monkeypatch, {"a": weigh()})
+    metric = Support(Scoring(support_model="a", support_by="language_model", judge_settings=ENGINE))
+    source = example("R.", source=("A dog ran.", "The cat sat.", "The cat sat."))
+    metric.prepare([(SUMMARY, source)])
+    assert len(script.asked) == 2
+    monkeypatch.setattr(metric, "_premises", None)
+    assert metric.score(SUMMARY, source) == {"support": pytest.approx(0.55)}
+    assert len(script.asked) == 2
+
+
 def test_tokens_are_choices_whatever_their_blanks_and_case() -> None:
     """The sums of the tokens that are a choice, relative to each other; other tokens do not count."""
     tokens = [("Yes", 0.2), (" yes", 0.1), ("NO", 0.1), ("yesterday", 0.3), ("", 0.1)]

@@ -13,7 +13,7 @@ from typing import Any, NoReturn
 from longsumbench.core import Document, Row, Section, Sentences
 from longsumbench.errors import DataError
 from longsumbench.formatting import escape_line
-from longsumbench.sentences import split_sentences, split_summary
+from longsumbench.sentences import split_sentences, split_summary, unify_line_breaks
 
 Paragraphs = tuple[Sentences, ...]
 
@@ -140,7 +140,7 @@ def sentences_in(value: Any, field: str) -> Sentences:
 
 def paragraphs_in(text: str, separator: re.Pattern[str] = _BLANK_LINES) -> Paragraphs:
     """Split running text at blank lines, or at another separator, into paragraphs, without empty ones."""
-    return tuple(filter(None, map(split_sentences, separator.split(text))))
+    return tuple(filter(None, map(split_sentences, separator.split(unify_line_breaks(text)))))
 
 
 def listed_paragraphs(row: Row, field: str, required: bool = True) -> Paragraphs:

@@ -14,6 +14,7 @@ The ending of a name decides; without a known one, the first line does. A file t
 import csv
 import json
 import logging
+import re
 import sys
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import suppress
@@ -73,6 +74,8 @@ _DELIMITERS = {",": "commas", ";": "semicolons", "\t": "tabs"}
 _PARQUET_ROWS = 1_000  # read together
 TEXT_ENDINGS = (".txt", ".md", ".markdown")
 _FOLDER_ENDINGS = {"prediction": (".dec",), "summary": (".ref",)}  # of DUC
+# In tables of old Macs, line breaks within cells may differ from those of rows.
+_OLD_LINE_BREAK = re.compile(r"(?<=\r)(?!\n|\Z)")
 csv.field_size_limit(sys.maxsize)  # a value may be a book
 
 
@@ -97,6 +100,11 @@ class FileRow(NamedTuple):
 def holds_rows(file: str) -> bool:
     """Return True if the name of a file says that it has a text in each row."""
     return file.lower().removesuffix(".gz").endswith(ROW_ENDINGS)
+
+
+def unpacked_path(file: Path) -> Path:
+    """Return the path of a file without `.gz`."""
+    return file.with_suffix("") if file.suffix.lower() == ".gz" else file
 
 
 def detect_format(path: Path) -> str:
@@ -208,7 +216,8 @@ def _json_rows(path: Path) -> Iterator[FileRow]:
 
 def _first_line(path: Path) -> str:
     """Return the first line with text, but not Excel's `sep=;`."""
-    lines = (line.decode("utf-8", "replace").strip(" \r\n") for line in lines_of(path))
+    parts = (line.decode("utf-8", "replace").split("\r") for line in lines_of(path))
+    lines = (line.strip(" \n") for line in chain.from_iterable(parts))
     return next((line for line in lines if line.strip() and not line.startswith("sep=")), "")
 
 
@@ -232,9 +241,8 @@ def _split_header(header: str, delimiter: str) -> tuple[str, ...]:
 def _table_rows(path: Path) -> Iterator[FileRow]:
     """Yield the rows of a CSV or TSV file, whose values are text."""
     delimiter = _delimiter_in(_first_line(path))
-    reader = csv.reader(
-        decoded_lines(path), delimiter=delimiter, strict=True, skipinitialspace=True
-    )
+    lines = chain.from_iterable(map(_OLD_LINE_BREAK.split, decoded_lines(path)))
+    reader = csv.reader(lines, delimiter=delimiter, strict=True, skipinitialspace=True)
     names: list[str] = []
     start = 1
     try:
@@ -302,10 +310,11 @@ def texts_by_name(folder: Path, endings: Sequence[str] = TEXT_ENDINGS) -> dict[s
     """
     texts: dict[str, Path] = {}
     for file in visible_files(folder, "*"):
-        if file.suffix.lower() in endings:
-            if file.stem in texts:
-                raise DataError(f"{texts[file.stem].name} has the same name; remove one", file)
-            texts[file.stem] = file
+        name = unpacked_path(file)
+        if name.suffix.lower() in endings:
+            if name.stem in texts:
+                raise DataError(f"{texts[name.stem].name} has the same name; remove one", file)
+            texts[name.stem] = file
     return texts
 
 

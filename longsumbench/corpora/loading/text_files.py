@@ -145,11 +145,13 @@ def _utf8_lines(file: Any) -> Iterator[bytes]:
         file.seek(0)
         lines = _encoded_again(file, encoding)
     first = next(lines, b"")
-    if first.endswith(b"\n"):
-        yield first
+    second = next(lines, b"")
+    if second:
+        yield from (first, second)
         yield from lines
     elif first:  # the only line, unless carriage returns end the lines
-        yield from (line + b"\n" for line in first.removesuffix(b"\r").split(b"\r"))
+        first = first.removesuffix(b"\n").removesuffix(b"\r")
+        yield from (line + b"\n" for line in first.split(b"\r"))
 
 
 def _encoded_again(file: Any, encoding: str) -> Iterator[bytes]:

@@ -23,6 +23,7 @@ from longsumbench.corpora.loading.usual_keys import (
     describe_keys,
     rename_keys,
 )
+from longsumbench.corpora.own_files import list_files
 from longsumbench.errors import DataError
 from longsumbench.outputs.files import read_outputs, read_pairs
 
@@ -54,6 +55,7 @@ FORMATS: dict[str, Callable[[list[dict[str, Any]]], bytes]] = {
     "header.txt": lambda rows: as_csv(rows, "\t").encode(),
     "objects.out": lambda rows: as_lines(rows).encode(),
     "mac.jsonl": lambda rows: as_lines(rows).replace("\n", "\r").encode(),
+    "mac_and_feed.jsonl": lambda rows: as_lines(rows).strip().replace("\n", "\r").encode() + b"\n",
     "x.parquet": lambda rows: pd.DataFrame(rows).to_parquet(),
 }
 
@@ -88,7 +90,7 @@ CELLS = st.text(st.characters(exclude_categories=["Cs"], exclude_characters="\0\
 @given(
     st.lists(st.tuples(CELLS, CELLS), min_size=1),
     st.sampled_from(",;\t"),
-    st.sampled_from(["\n", "\r\n"]),
+    st.sampled_from(["\n", "\r\n", "\r"]),
 )
 def test_a_table_keeps_every_value(
     tmp_path: Path, values: list[tuple[str, str]], delimiter: str, newline: str
@@ -101,14 +103,17 @@ def test_a_table_keeps_every_value(
     assert rows_of(path) == rows
 
 
-def test_a_folder_of_pairs_has_a_row_per_name(tmp_path: Path, cache: ArtifactCache) -> None:
+@pytest.mark.parametrize("ending", ["txt", "TXT.gz"])
+def test_a_folder_of_pairs_has_a_row_per_name(
+    ending: str, tmp_path: Path, cache: ArtifactCache
+) -> None:
     """Files of texts and references with the same name are an example; a reference without its text is refused."""
-    for folder in ("texts", "references", "decoded"):
+    pack = gzip.compress if ending.endswith("gz") else bytes
+    for folder, field in (("texts", "document"), ("references", "summary"), ("decoded", "id")):
         (tmp_path / folder).mkdir()
-    for row in TEXTS:
-        (tmp_path / "texts" / f"{row['id']}.txt").write_text(row["document"])
-        (tmp_path / "references" / f"{row['id']}.txt").write_text(row["summary"])
-        (tmp_path / "decoded" / f"{row['id']}.txt").write_text("An output.")
+        for row in TEXTS:
+            path = tmp_path / folder / f"{row['id']}.{ending}"
+            path.write_bytes(pack(row[field].encode()))
     assert [row["summary"].strip() for row in rows_of(tmp_path)] == [
         row["summary"] for row in TEXTS
     ]
@@ -116,9 +121,11 @@ def test_a_folder_of_pairs_has_a_row_per_name(tmp_path: Path, cache: ArtifactCac
     assert read(tmp_path, cache).metadata["unread"] == [
         "files ending in .docx: 1 left out (b.docx)"
     ]
-    assert len(read_pairs(tmp_path / "decoded", tmp_path).pairs) == len(TEXTS)
-    (tmp_path / "texts" / "b.txt").unlink()
-    with pytest.raises(DataError, match=r"b\.txt: a summary without its text"):
+    pairs = read_pairs(tmp_path / "decoded", tmp_path).pairs
+    assert [pair.prediction for pair in pairs] == ["a", "b", "c"]
+    assert len(list_files([str(tmp_path / "texts")])) == len(TEXTS)
+    (tmp_path / "texts" / f"b.{ending}").unlink()
+    with pytest.raises(DataError, match=rf"b\.{ending}: a summary without its text"):
         read(tmp_path, cache)
 
 

@@ -97,9 +97,13 @@ def test_weights_of_an_adapter_at_other_places_are_refused(bart: Path, tmp_path:
 
 
 def test_adapters_that_cannot_be_merged_are_named(bart: Path, tmp_path: Path) -> None:
-    """An adapter of tokens before the input has no weights to merge, and is not called damaged."""
+    """An adapter of tokens before the input, or one that some tokens switch on, is not called damaged or plain LoRA."""
     adapter = write_adapter(bart, tmp_path / "prompt", "PrefixTuningConfig", num_virtual_tokens=3)
     with refuses(r"^model\.adapter=.*of the kind [A-Z_]+, which cannot be merged"):
+        open_seq2seq(bart, adapter=str(adapter))
+    settings = {**settings_of(LORA), "alora_invocation_tokens": [3]}
+    adapter = write_adapter(bart, tmp_path / "alora", **settings)
+    with refuses(r"kind aLoRA, which cannot be merged into weights: give a plain LoRA adapter$"):
         open_seq2seq(bart, adapter=str(adapter))
 
 
