@@ -231,8 +231,9 @@ def _messages_in(row: Row, left_out: Counter[str]) -> list[Row]:
 
 
 def _find_role(name: Any) -> str | None:
-    """Return the suite's name of a role; None for an unknown one."""
-    return name if name in _ROLES else _OTHER_ROLES.get(f"{name}")
+    """Return the suite's name of a role, in any case; None for an unknown one."""
+    role = f"{name}".lower()
+    return role if role in _ROLES else _OTHER_ROLES.get(role)
 
 
 def _as_message(item: Row) -> Row:
@@ -288,6 +289,8 @@ def _turns_in(item: Row, role: str, left_out: Counter[str]) -> Iterator[tuple[st
         elif kind in _RESULTS:
             content = block.get("content", block.get("output"))
             yield from _turns_in({"content": content}, "tool", left_out)
+        elif kind is None and role == "tool":
+            yield role, _describe_value(block)
         else:
             left_out[f"blocks of type {kind}"] += 1
 
@@ -352,6 +355,7 @@ CORPUS = Corpus(
     "content, Claude Code's and Codex's logs, OpenAI's messages or ChatGPT's export.",
     licence="yours",
     homepage="",
+    version=2,  # nested arguments and objects that tools return are JSON
     release=_sessions_source,
     holds_code=True,
 )

@@ -63,6 +63,9 @@ NESTED = r"""{"role": "assistant", "content": [
   {"type": "tool_use", "name": "Edit", "input": {"on": [{"é": null}], "all": true, "text": "a\rb"}},
   {"type": "function_call", "name": "sh", "arguments": ["ls", "-l"]}]}
 """.replace("\n", "")
+OBJECTS = """{"type": "function_call_output", "output": {"exit": 0, "files": ["é"]}}
+{"role": "User", "content": "a"}
+"""
 GEMINI = """{"sessionId": "s", "messages": [{"type": "user", "content": [{"text": "a"}]}, {"type": "info", "content": "i"},
   {"type": "gemini", "content": "b", "toolCalls": [{"name": "sh"}]}, {"role": "model", "parts": [{"text": "c"}]}]}
 """
@@ -126,6 +129,7 @@ def outline(example: Example) -> str:
         (CODEX, "user: a\nassistant: sh: ls | sh; command: ls\ntool: b"),
         (RESPONSES, "assistant: sh: ls\ntool: b"),
         (NESTED, 'assistant: Edit; on: [{"é": null}]; all: true; text: a; b | sh: ["ls", "-l"]'),
+        (OBJECTS, 'tool: {"exit": 0, "files": ["é"]}\nuser: a'),
         (OPENAI, 'assistant: add: {"a": 1\ntool: 3 | 4'),
         (CHATGPT, "user: a\ntool: 42"),
         (GEMINI, "user: a\nassistant: b | c"),
