@@ -112,6 +112,8 @@ class SummaryAnswers(Metric):
             for task in _list_tasks(example):
                 texts = [prediction, *_other_texts(task, example)]
                 questions += [_ask(task, text) for text in texts if text != ""]
+        # Alike lengths together, so that little is padded; the longest first, which need most memory.
+        questions.sort(key=lambda question: len(question.prompt), reverse=True)
         self._reader.ask(questions, self.scoring.device)
         self._reader.check_any_answer()
 

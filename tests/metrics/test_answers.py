@@ -54,7 +54,10 @@ def reader(monkeypatch: pytest.MonkeyPatch, says: dict[str, str]) -> Script:
 
 
 def test_given_questions_by_hand(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Two of three words in the answer of two words: F1 4/5. The guess "Rome" is right once, the source always."""
+    """Two of three words in the answer of two words: F1 4/5. The guess "Rome" is right once, the source always.
+
+    The longest are asked first.
+    """
     questions = (Question("Who led it?", ("Ada Lovelace",)), Question("Where?", ("Rome", "Roma")))
     example = replace(
         example_of("one", ["A source."], reference=["A reference."]), questions=questions
@@ -85,7 +88,9 @@ def test_given_questions_by_hand(monkeypatch: pytest.MonkeyPatch) -> None:
         "Who led it? It was Ada Lovelace",
         "Where? Not said.",
     ]
-    assert len(script.asked) == 8
+    lengths = [len(request.messages[0]["content"]) for request in script.asked]
+    assert lengths == sorted(lengths, reverse=True)
+    assert len(lengths) == 8
     metric = answers()
     metric.score("Another summary.", example)
     assert len(script.asked) == 10  # guess, source and references are known
