@@ -88,7 +88,7 @@ def test_given_questions_by_hand(monkeypatch: pytest.MonkeyPatch) -> None:
         "Who led it? It was Ada Lovelace",
         "Where? Not said.",
     ]
-    lengths = [len(request.messages[0]["content"]) for request in script.asked]
+    lengths = list(map(len, script.prompts("reader")))
     assert lengths == sorted(lengths, reverse=True)
     assert len(lengths) == 8
     metric = answers()
