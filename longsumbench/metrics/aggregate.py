@@ -46,14 +46,6 @@ class Estimate(NamedTuple):
         return f"{self.mean:{spec}} ±{'–' if math.isnan(half) else format(half, spec)}"
 
 
-def estimate_mean(values: Numbers) -> Estimate | None:
-    """Return the mean of some values with its bootstrap interval, in their unit; None without values."""
-    if not len(values):
-        return None
-    bounds = bootstrap_interval(values, MEAN_RESAMPLES, BOOTSTRAP_SEED)
-    return Estimate(float(values.mean()), *bounds)
-
-
 def stored_estimate(mean: float, low: float | None, high: float | None) -> Estimate:
     """Return a mean with an interval as records store it: None if it is unknown."""
     bounds = (math.nan if bound is None else bound for bound in (low, high))

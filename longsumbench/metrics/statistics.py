@@ -243,17 +243,6 @@ def paired_effect(
     )
 
 
-def largest_difference(effects: Sequence[MeanOverSeeds], margin: float) -> tuple[float, float]:
-    """Return two p-values of all differences between several rows: all are smaller than a margin, one is larger.
-
-    All are smaller if each is (intersection-union test), so the largest p-value counts, without a correction. The
-    p-value that one is larger is corrected for their number (Bonferroni). benchmarks/equivalence.py measures how often
-    both tests are wrong.
-    """
-    larger = min(effect.p_larger(margin) for effect in effects)
-    return max(effect.p_smaller(margin) for effect in effects), min(1.0, len(effects) * larger)
-
-
 def holm_levels(p_values: Sequence[float] | Numbers, level: float = 0.05) -> Numbers:
     """Return the level at which `holm` tests each p-value, in their order: a p-value below it is significant.
 

@@ -14,7 +14,6 @@ from longsumbench.metrics.aggregate import (
     MeasureMean,
     aggregate,
     aggregate_measures,
-    estimate_mean,
     read_score_table,
     read_scores,
     values_at,
@@ -76,13 +75,6 @@ def test_aggregate_by_hand() -> None:
     )
     low, high = bootstrap_interval([60.0, 20.0], 200, seed=1)
     assert astuple(aggregate(table, 200)["x"]) == pytest.approx((75, 25, 40, low, high))
-
-
-def test_mean_of_few_values() -> None:
-    """No values have no mean, one value has no interval, and equal values have one without width."""
-    assert estimate_mean(np.zeros(0)) is None
-    assert estimate_mean(np.array([4.0])) == pytest.approx((4, np.nan, np.nan), nan_ok=True)
-    assert estimate_mean(np.full(5, 4.0)) == (4.0, 4.0, 4.0)
 
 
 def test_a_table_of_scores_is_read_back_to_the_last_bit(tmp_path: Path, rouge: Metric) -> None:
