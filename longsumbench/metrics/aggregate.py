@@ -28,7 +28,6 @@ if TYPE_CHECKING:
     import pandas as pd
 
 GROUP = "group"  # column with the number of an example's group; only where examples share a source
-BOOTSTRAP_SEED = 1  # the same for every run, so that intervals depend on the scores alone
 PERCENT = 100.0
 MEAN_RESAMPLES = 1_000  # of the bootstrap for an interval, where no setting says otherwise
 
@@ -156,7 +155,7 @@ def compute_intervals(
     if perl_resampling:
         bounds = perl_intervals(values, resamples)[:, 1:]
     else:
-        bounds = bootstrap_intervals(values, resamples, BOOTSTRAP_SEED, groups)
+        bounds = bootstrap_intervals(values, resamples, groups)
     return dict(zip(map(str, per_example.columns), map(tuple, bounds.tolist()), strict=True))
 
 
@@ -186,7 +185,7 @@ def aggregate_measures(
         if name in in_units:
             scale, interval = 1.0, bootstrap_interval
         if len(values):
-            bounds = interval(values, resamples, BOOTSTRAP_SEED, value_groups)
+            bounds = interval(values, resamples, value_groups)
             low, high = _known(scale * bound for bound in bounds)
             mean = float((scale * values).mean())
             measures[str(name)] = MeasureMean(mean, low, high, len(values))
