@@ -19,7 +19,8 @@ import numpy as np
 from familywise_error import KINDS, LEVEL, draw, is_too_high
 from tabulate import tabulate
 
-from longsumbench.metrics.statistics import MeanOverSeeds, largest_difference, mean_over_seeds
+from longsumbench.metrics.statistics import MeanOverSeeds, mean_over_seeds
+from longsumbench_reproduction.papers.claims import largest_difference
 
 SEEDS, EXAMPLES = (3, 5), (100, 200, 400)
 PARTS, OF_SEEDS = (0.7, 0.9), (0.3, 1.0, 3.0, 10.0)  # as in familywise_error

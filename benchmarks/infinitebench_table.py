@@ -29,7 +29,7 @@ from longsumbench.leaderboards.seed_groups import ScoresOfRuns, aligned_scores
 from longsumbench.leaderboards.significance import LeaderboardBlock, read_all_scores
 from longsumbench.leaderboards.table import read_table
 from longsumbench.metrics import evaluate
-from longsumbench.metrics.aggregate import BOOTSTRAP_SEED, MEAN_RESAMPLES, Estimate
+from longsumbench.metrics.aggregate import MEAN_RESAMPLES, Estimate
 from longsumbench.metrics.rank_statistics import percentile_interval, spearman
 from longsumbench.metrics.statistics import resampled_means
 from longsumbench.runs.results import Results
@@ -117,7 +117,7 @@ def order_by_length(block: LeaderboardBlock, scores: ScoresOfRuns) -> Estimate:
     words = np.array([row.words for row in block.rows])
     aligned = aligned_scores([row.representative for row in block.rows], "rougeLsum", scores)
     assert aligned is not None
-    means = resampled_means(aligned.values, MEAN_RESAMPLES, BOOTSTRAP_SEED, aligned.groups)
+    means = resampled_means(aligned.values, MEAN_RESAMPLES, aligned.groups)
     correlations = spearman(words, np.vstack([aligned.values.mean(axis=0), means]))
     return Estimate(float(correlations[0]), *percentile_interval(correlations, None))
 

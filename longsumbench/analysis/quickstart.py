@@ -11,7 +11,7 @@ from dataclasses import replace
 
 from longsumbench.errors import UsageError
 from longsumbench.formatting import escape_lines
-from longsumbench.leaderboards.significance import LeaderboardBlock, build_block, read_all_scores
+from longsumbench.leaderboards.significance import build_block, read_all_scores
 from longsumbench.runs.overrides import format_overrides
 from longsumbench.runs.pipeline import run_point
 from longsumbench.runs.plan import PlannedRun
@@ -121,14 +121,11 @@ def _describe_all(results: Results, runs: Sequence[RunRecord], commands: Mapping
     datasets: dict[str, list[RunRecord]] = {}
     for run in runs:
         datasets.setdefault(run.key.dataset, []).append(run)
-    papers, *others = [_test_runs(results, members) for members in datasets.values()]
+    papers, *others = [
+        build_block(members, read_all_scores(results, members)) for members in datasets.values()
+    ]
     evaluation = papers.rows[0].representative.evaluation
     sentences = [describe_leader(papers), *map(describe_best, others)]
     sentences.append(describe_unlearned(papers.rows))
     heading = f"{evaluation.n} papers, summarized and scored in the same way (dataset={next(iter(datasets))})"
     return EndScreen(heading, papers, (), sentences, commands).render()
-
-
-def _test_runs(results: Results, runs: Sequence[RunRecord]) -> LeaderboardBlock:
-    """Return runs on a dataset as one block of rows, which also has language models."""
-    return build_block(runs, read_all_scores(results, runs))

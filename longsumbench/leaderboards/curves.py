@@ -19,6 +19,7 @@ from longsumbench.leaderboards.seed_groups import (
     ResultRow,
     ScoresOfRuns,
     average_seeds,
+    collect_runs,
     latest_per_seed,
 )
 from longsumbench.runs.record import RunRecord
@@ -56,16 +57,9 @@ class Curve:
         """True if the system has none of the swept settings; it is then a reference line."""
         return not any(any(place) for place in self.points)
 
-    def varies(self, index: int) -> bool:
-        """Return True if its points have several values of a swept setting."""
-        return len({place[index] for place in self.points}) > 1
-
     def records(self) -> list[RunRecord]:
         """Return the runs of all points."""
-        records: list[RunRecord] = []
-        for point in self.points.values():
-            records += point.runs
-        return records
+        return collect_runs(self.points.values())
 
 
 @dataclass(frozen=True)
@@ -95,10 +89,7 @@ class Group:
 
     def records(self) -> list[RunRecord]:
         """Return the runs of all curves."""
-        records: list[RunRecord] = []
-        for curve in self.all_curves():
-            records += curve.records()
-        return records
+        return collect_runs(self.rows())
 
 
 @dataclass(frozen=True)
@@ -224,7 +215,7 @@ def _varied_settings(runs: _RunSettings) -> str:
 
 
 def _any_varies(curves: Iterable[Curve], index: int) -> bool:
-    return any(curve.varies(index) for curve in curves)
+    return any(len({place[index] for place in curve.points}) > 1 for curve in curves)
 
 
 def _groups(

@@ -32,6 +32,7 @@ from longsumbench.leaderboards.seed_groups import (
     Learned,
     ResultRow,
     ScoresOfRuns,
+    collect_runs,
     unit_factor,
 )
 from longsumbench.metrics.aggregate import PERCENT, read_groups
@@ -75,7 +76,7 @@ def gate_rows(rows: Sequence[ResultRow], scores: ScoresOfRuns) -> dict[str, Lear
 
     Of the rows, only Random's affects others: its run with the fewest settings. All runs are on the same examples.
     """
-    runs = [run for row in rows for run in row.runs]
+    runs = collect_runs(rows)
     gains = {run.run_id: _measure_gains(run, scores) for run in runs}
     random_runs = [
         run for run in runs if run.key.model == RANDOM and run.evaluation.floor and not run.imported

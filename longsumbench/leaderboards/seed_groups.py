@@ -6,7 +6,7 @@ Numbers are 0–100 or in the unit of the measure.
 """
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -119,6 +119,14 @@ class ResultRow:
     def label(self) -> str:
         """What it is called in its table; its system, if it is in none."""
         return self.name.label or name_system(self.representative)
+
+
+def collect_runs(rows: Iterable[ResultRow]) -> list[RunRecord]:
+    """Return the runs of all rows."""
+    runs: list[RunRecord] = []
+    for row in rows:
+        runs += row.runs
+    return runs
 
 
 class PairDifference(NamedTuple):

@@ -232,9 +232,7 @@ def _best_set(
     """
     if len(ranked) <= 2 or any(row.one_seed for row in ranked):
         return ()
-    runs: list[RunRecord] = []
-    for row in ranked:
-        runs += row.runs
+    runs = seed_groups.collect_runs(ranked)
     aligned = seed_groups.aligned_scores(runs, runs[0].evaluation.ranked_by, scores)
     if aligned is None or statistics.count_groups(*aligned) < _LEAST_CASES:
         return ()

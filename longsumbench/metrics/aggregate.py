@@ -28,7 +28,6 @@ if TYPE_CHECKING:
     import pandas as pd
 
 GROUP = "group"  # column with the number of an example's group; only where examples share a source
-BOOTSTRAP_SEED = 1  # the same for every run, so that intervals depend on the scores alone
 PERCENT = 100.0
 MEAN_RESAMPLES = 1_000  # of the bootstrap for an interval, where no setting says otherwise
 
@@ -44,14 +43,6 @@ class Estimate(NamedTuple):
         """Format the mean and half the interval: "30.1 ±0.8"; "30.1 ±–" if the interval is unknown."""
         half = (self.high - self.low) / 2
         return f"{self.mean:{spec}} ±{'–' if math.isnan(half) else format(half, spec)}"
-
-
-def estimate_mean(values: Numbers) -> Estimate | None:
-    """Return the mean of some values with its bootstrap interval, in their unit; None without values."""
-    if not len(values):
-        return None
-    bounds = bootstrap_interval(values, MEAN_RESAMPLES, BOOTSTRAP_SEED)
-    return Estimate(float(values.mean()), *bounds)
 
 
 def stored_estimate(mean: float, low: float | None, high: float | None) -> Estimate:
@@ -164,7 +155,7 @@ def compute_intervals(
     if perl_resampling:
         bounds = perl_intervals(values, resamples)[:, 1:]
     else:
-        bounds = bootstrap_intervals(values, resamples, BOOTSTRAP_SEED, groups)
+        bounds = bootstrap_intervals(values, resamples, groups)
     return dict(zip(map(str, per_example.columns), map(tuple, bounds.tolist()), strict=True))
 
 
@@ -194,7 +185,7 @@ def aggregate_measures(
         if name in in_units:
             scale, interval = 1.0, bootstrap_interval
         if len(values):
-            bounds = interval(values, resamples, BOOTSTRAP_SEED, value_groups)
+            bounds = interval(values, resamples, value_groups)
             low, high = _known(scale * bound for bound in bounds)
             mean = float((scale * values).mean())
             measures[str(name)] = MeasureMean(mean, low, high, len(values))

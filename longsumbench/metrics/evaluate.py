@@ -27,6 +27,7 @@ from longsumbench.formatting import format_examples
 from longsumbench.metrics import aggregate as means
 from longsumbench.metrics.output_stats import OutputStats, describe_outputs
 from longsumbench.metrics.rouge import Rouge
+from longsumbench.metrics.statistics import BOOTSTRAP_SEED
 from longsumbench.progress import track
 from longsumbench.rouge.scorer import ROUGE_TYPES
 
@@ -321,7 +322,7 @@ def score_shuffled(
     for name in sorted(indices):
         members.setdefault(groups[name], []).append(name)
     every = list(members.values())
-    order = np.random.default_rng(means.BOOTSTRAP_SEED).permutation(len(every))
+    order = np.random.default_rng(BOOTSTRAP_SEED).permutation(len(every))
     targets: dict[str, str] = {}  # whose prediction → whose references
     for position, next_position in zip(order, np.roll(order, -1), strict=True):
         targets |= zip(every[position], cycle(every[next_position]), strict=False)

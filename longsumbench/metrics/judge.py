@@ -23,7 +23,6 @@ from longsumbench.core import Example, SentenceScore
 from longsumbench.errors import DataError, UsageError
 from longsumbench.files import BadFile, digest, parse_json, read_json
 from longsumbench.formatting import format_count
-from longsumbench.metrics.aggregate import BOOTSTRAP_SEED
 from longsumbench.metrics.judge_model import (
     JudgeModel,
     JudgeQuestion,
@@ -36,7 +35,7 @@ from longsumbench.metrics.rank_statistics import (
     krippendorff_alpha,
     percentile_interval,
 )
-from longsumbench.metrics.statistics import number_groups
+from longsumbench.metrics.statistics import BOOTSTRAP_SEED, number_groups
 from longsumbench.modeling.checkpoints import split_revision
 from longsumbench.sentences import SPLITTER_NAME, split_summary
 

@@ -22,6 +22,7 @@ from longsumbench.errors import DataError
 Numbers = NDArray[np.float64]
 Groups = NDArray[np.int64]
 
+BOOTSTRAP_SEED = 1  # the same for every run, so that intervals depend on the scores alone
 _NUMBERS_AT_ONCE = 2**22  # size of an array of swaps, 8 bytes each
 _DRAND48_FACTOR, _DRAND48_SUMMAND = 0x5DEECE66D, 0xB  # of the generator of Perl's rand
 _TAIL = 0.025  # outside a 95 % interval, on each side
@@ -33,26 +34,25 @@ _FEW_UNEQUAL = 14  # examples; with more, swaps have p-values below any level of
 
 
 def bootstrap_interval(
-    values: Sequence[float] | Numbers, resamples: int, seed: int, groups: Groups | None = None
+    values: Sequence[float] | Numbers, resamples: int, groups: Groups | None = None
 ) -> tuple[float, float]:
     """Return the 95 % percentile interval of the mean of some values, in their unit.
 
     Args:
         values: one per example.
         resamples: number of samples of the same size, drawn with replacement.
-        seed: of the resamples.
         groups: of the examples.
 
     Raises:
         DataError: there are no values, or one is not finite.
     """
     columns = np.asarray(values, dtype=np.float64).reshape(-1, 1)
-    low, high = bootstrap_intervals(columns, resamples, seed, groups)[0]
+    low, high = bootstrap_intervals(columns, resamples, groups)[0]
     return float(low), float(high)
 
 
 def bootstrap_shares(
-    values: Numbers, resamples: int, seed: int, groups: Groups | None = None
+    values: Numbers, resamples: int, groups: Groups | None = None
 ) -> tuple[float, float]:
     """Return the percentile interval of a mean of shares; if all are 0, or all are 1, the exact binomial interval.
 
@@ -66,12 +66,10 @@ def bootstrap_shares(
             return 0.0, 1 - bound
         if (values == 1).all():
             return bound, 1.0
-    return bootstrap_interval(values, resamples, seed, groups)
+    return bootstrap_interval(values, resamples, groups)
 
 
-def bootstrap_intervals(
-    values: Numbers, resamples: int, seed: int, groups: Groups | None = None
-) -> Numbers:
+def bootstrap_intervals(values: Numbers, resamples: int, groups: Groups | None = None) -> Numbers:
     """Return the percentile intervals of the means of several columns, [examples, columns], on the same resamples.
 
     The other arguments are those of `bootstrap_interval`.
@@ -84,7 +82,7 @@ def bootstrap_intervals(
     """
     if count_groups(_finite(values, "an interval"), groups) == 1:
         return np.full((values.shape[1], 2), math.nan)
-    means = resampled_means(values, resamples, seed, groups)
+    means = resampled_means(values, resamples, groups)
     return np.quantile(means, [_TAIL, 1 - _TAIL], axis=0).T
 
 
@@ -243,17 +241,6 @@ def paired_effect(
     )
 
 
-def largest_difference(effects: Sequence[MeanOverSeeds], margin: float) -> tuple[float, float]:
-    """Return two p-values of all differences between several rows: all are smaller than a margin, one is larger.
-
-    All are smaller if each is (intersection-union test), so the largest p-value counts, without a correction. The
-    p-value that one is larger is corrected for their number (Bonferroni). benchmarks/equivalence.py measures how often
-    both tests are wrong.
-    """
-    larger = min(effect.p_larger(margin) for effect in effects)
-    return max(effect.p_smaller(margin) for effect in effects), min(1.0, len(effects) * larger)
-
-
 def holm_levels(p_values: Sequence[float] | Numbers, level: float = 0.05) -> Numbers:
     """Return the level at which `holm` tests each p-value, in their order: a p-value below it is significant.
 
@@ -318,7 +305,7 @@ def interval_over_seeds(
     """
     estimate = mean_over_seeds(values, groups=groups)
     if is_share and estimate.mean in (0.0, 1.0):
-        return bootstrap_shares(values[:, 0], 1, 1, groups)
+        return bootstrap_shares(values[:, 0], 1, groups)
     half = estimate.half_width()
     if not is_share:
         return estimate.mean - half, estimate.mean + half
@@ -327,9 +314,7 @@ def interval_over_seeds(
     return math.sin(max(angle - half, 0.0)) ** 2, math.sin(min(angle + half, math.pi / 2)) ** 2
 
 
-def resampled_means(
-    values: Numbers, resamples: int, seed: int, groups: Groups | None = None
-) -> Numbers:
+def resampled_means(values: Numbers, resamples: int, groups: Groups | None = None) -> Numbers:
     """Draw samples with replacement and average each: [examples, columns] → [resamples, columns].
 
     Of groups, as many are drawn as there are, each with all its examples.
@@ -337,7 +322,7 @@ def resampled_means(
     sizes = sum_groups(np.ones(len(values)), groups)
     values = sum_groups(values, groups)
     count, columns = values.shape
-    draw = np.random.default_rng(seed)
+    draw = np.random.default_rng(BOOTSTRAP_SEED)
     means = np.empty((resamples, columns))
     for row in range(resamples):
         times = np.bincount(draw.integers(0, count, count), minlength=count)
@@ -447,7 +432,7 @@ def model_confidence_set(
     """
     values = _finite(np.concatenate(scores, axis=1), "a model confidence set")
     draw, ends = np.random.default_rng(1), np.cumsum([each.shape[1] for each in scores])
-    resampled = np.split(resampled_means(values, resamples, 1, groups), ends[:-1], axis=1)
+    resampled = np.split(resampled_means(values, resamples, groups), ends[:-1], axis=1)
     means, errors = np.array([each.mean() for each in scores]), np.empty((resamples, len(scores)))
     for system, of_seeds in enumerate(resampled):
         center = of_seeds.mean(axis=1)

@@ -21,7 +21,7 @@ from longsumbench.files import format_csv
 from longsumbench.formatting import format_count, format_examples, format_interval
 from longsumbench.leaderboards.comparability import ROUGE_HEADINGS
 from longsumbench.leaderboards.significance import LEVEL
-from longsumbench.metrics.aggregate import BOOTSTRAP_SEED, Estimate
+from longsumbench.metrics.aggregate import Estimate
 from longsumbench.metrics.rank_statistics import (
     average_first_axis,
     draw_counts,
@@ -32,6 +32,7 @@ from longsumbench.metrics.rank_statistics import (
     tau_b,
 )
 from longsumbench.metrics.statistics import (
+    BOOTSTRAP_SEED,
     Groups,
     Numbers,
     approximate_randomization,

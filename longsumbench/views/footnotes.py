@@ -9,7 +9,7 @@ from collections.abc import Collection, Iterable, Sequence, Set
 from longsumbench.core import TrainConfig
 from longsumbench.formatting import format_count
 from longsumbench.leaderboards.comparability import PLANTED, ROUGE_HEADINGS, ROUGE_STATISTICS
-from longsumbench.leaderboards.seed_groups import NOT_SHOWN, UNKNOWN, ResultRow
+from longsumbench.leaderboards.seed_groups import NOT_SHOWN, UNKNOWN, ResultRow, collect_runs
 from longsumbench.leaderboards.significance import LeaderboardBlock
 from longsumbench.runs.record import RunRecord, describe_unanswered, output_problems
 from longsumbench.runs.run_names import name_checkpoint
@@ -62,14 +62,6 @@ def _describe_unanswered(runs: Sequence[RunRecord]) -> str:
     problems = {run.label: describe_unanswered(run) for run in runs}
     clauses = [f"{label} ({problem})" for label, problem in problems.items() if problem]
     return f"Missing answers: {shorten_list(clauses)}." if clauses else ""
-
-
-def collect_runs(rows: Iterable[ResultRow]) -> list[RunRecord]:
-    """Return the runs of all rows."""
-    runs: list[RunRecord] = []
-    for row in rows:
-        runs += row.runs
-    return runs
 
 
 def describe_untrained(rows: Iterable[ResultRow]) -> str:

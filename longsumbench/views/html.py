@@ -11,7 +11,6 @@ import re
 from collections.abc import Callable, Sequence
 from functools import cache
 from importlib.resources import files
-from itertools import groupby
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -28,14 +27,14 @@ from longsumbench.leaderboards.comparability import find_heading
 from longsumbench.rouge.scorer import SuiteScorer
 from longsumbench.views.tables import TIED, Stressed, Tied, on_one_line
 
-_WORD_RUN = re.compile(r"[^\W_]+")  # as in ROUGE; a run of characters in scripts without blanks
+WORD_RUN = re.compile(r"[^\W_]+")  # as in ROUGE; a run of characters in scripts without blanks
 SHORTEST_WORD = 4  # letters; shorter words are in any text
 
 
 def mark_words(text: str, shared: Callable[[str], str | None]) -> Markup:
     """Escape a text and mark its longer words; `shared` returns the class of `mark` for a stem, or None."""
     parts, end = list[str](), 0
-    for word in _WORD_RUN.finditer(text):
+    for word in WORD_RUN.finditer(text):
         kinds: list[str | None] = []
         if len(word[0]) >= SHORTEST_WORD:
             kinds = list(filter(None, map(shared, word_stems(word[0]))))
@@ -44,26 +43,6 @@ def mark_words(text: str, shared: Callable[[str], str | None]) -> Markup:
         parts.append(mark.format(kinds[0], word[0]) if kinds else word[0])
         end = word.end()
     return Markup("").join([*parts, text[end:]])
-
-
-def repeated_spans(text: str) -> list[tuple[int, int]]:
-    """Return the start and the end, in characters, of each stretch of trigrams that occurred earlier in a text.
-
-    A trigram is three consecutive words, in lower case, across punctuation.
-    """
-    words = list(_WORD_RUN.finditer(text))
-    lowered = [word[0].lower() for word in words]
-    seen, repeated = set(), [False] * len(words)
-    for index, trigram in enumerate(zip(lowered, lowered[1:], lowered[2:], strict=False)):
-        if trigram in seen:
-            repeated[index : index + 3] = [True] * 3
-        seen.add(trigram)
-    spans = []
-    for is_repeated, group in groupby(range(len(words)), repeated.__getitem__):
-        places = list(group)
-        if is_repeated:
-            spans.append((words[places[0]].start(), words[places[-1]].end()))
-    return spans
 
 
 def shared_by(text: str, first: str, second: str) -> Callable[[str], str | None]:
@@ -82,7 +61,7 @@ def shared_by(text: str, first: str, second: str) -> Callable[[str], str | None]
 def stems(text: str) -> set[str]:
     """Return the stems of a text's words."""
     text_stems: set[str] = set()
-    for word in _WORD_RUN.findall(text):
+    for word in WORD_RUN.findall(text):
         text_stems.update(word_stems(word))
     return text_stems
 

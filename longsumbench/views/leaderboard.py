@@ -20,7 +20,7 @@ from longsumbench.leaderboards.comparability import (
     shown_measures,
 )
 from longsumbench.leaderboards.published import Published
-from longsumbench.leaderboards.seed_groups import ResultRow
+from longsumbench.leaderboards.seed_groups import ResultRow, collect_runs
 from longsumbench.leaderboards.significance import METHOD, LeaderboardBlock, best_rows
 from longsumbench.leaderboards.table import Table, find_datasets, read_table
 from longsumbench.runs.record import SHORT_ID
@@ -30,7 +30,7 @@ from longsumbench.views import tables
 from longsumbench.views.column_list import collect_columns, csv_rows
 from longsumbench.views.columns import Column, has_system_metadata
 from longsumbench.views.figures import draw_figure
-from longsumbench.views.footnotes import collect_runs, describe_untrained, footnotes
+from longsumbench.views.footnotes import describe_untrained, footnotes
 from longsumbench.views.intervals import IntervalFigure, IntervalPanel, IntervalRow
 from longsumbench.views.ledger import ledger_block
 from longsumbench.views.published import published_blocks

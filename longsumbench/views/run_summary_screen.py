@@ -11,13 +11,14 @@ from pathlib import Path
 
 from longsumbench.formatting import break_command, describe_work, escape_line, terminal_width
 from longsumbench.leaderboards.comparability import describe_unlike_conditions, find_heading
+from longsumbench.leaderboards.seed_groups import collect_runs
 from longsumbench.leaderboards.significance import LeaderboardBlock
 from longsumbench.leaderboards.table import Table
 from longsumbench.runs.record import SHORT_ID, RunRecord
 from longsumbench.runs.results import Results
 from longsumbench.runs.run_names import describe_run
 from longsumbench.views.column_list import collect_columns
-from longsumbench.views.footnotes import collect_runs, describe_equal, warnings_on_outputs
+from longsumbench.views.footnotes import describe_equal, warnings_on_outputs
 from longsumbench.views.leaderboard import (
     TableView,
     describe_block,

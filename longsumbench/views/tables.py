@@ -80,19 +80,14 @@ def rounded_frame(
     return pd.DataFrame(rounded, columns=columns, dtype=object)
 
 
-def csv_text(
-    rows: Sequence[Mapping[str, Any]],
-    columns: Sequence[str] | None = None,
-    decimals: int = _CSV_DECIMALS,
-) -> str:
+def csv_text(rows: Sequence[Mapping[str, Any]], decimals: int = _CSV_DECIMALS) -> str:
     """Return rows as CSV: floats with a few decimals; the cells of missing values and of those not finite are empty.
 
-    Default columns: all, in the order of their first occurrence.
+    The columns are in the order of their first occurrence.
     """
-    names = dict.fromkeys(columns or ())
-    if not columns:
-        for row in rows:
-            names |= dict.fromkeys(row)
+    names = dict[str, None]()
+    for row in rows:
+        names |= dict.fromkeys(row)
     text = io.StringIO()
     writer = csv.writer(text, lineterminator="\n")
     writer.writerow(names)

@@ -18,7 +18,6 @@ from longsumbench.files import digest
 from longsumbench.formatting import format_count, format_p
 from longsumbench.leaderboards.seed_groups import compare_examples, seed_matters
 from longsumbench.leaderboards.significance import LEVEL, Outcome, correct_differences
-from longsumbench.metrics.aggregate import estimate_mean
 from longsumbench.runs.results import Results
 from longsumbench.runs.run_names import describe_run
 from longsumbench.sentences import split_summary
@@ -27,6 +26,7 @@ from longsumbench_reproduction.analysis.sampled import (
     AnalysisResult,
     Sampled,
     SampleSettings,
+    estimate_mean,
     sample_dataset,
 )
 from longsumbench_reproduction.metrics.coherence import Coherence

@@ -333,7 +333,7 @@ def ratio_intervals(parts: _Array, wholes: _Array) -> _Array:
     if (wholes > 0).any(axis=1).sum() < 2:
         return np.full((2, parts.shape[1]), np.nan)
     columns = np.hstack([parts, np.broadcast_to(wholes, parts.shape)])
-    above, below = np.split(resampled_means(columns, MEAN_RESAMPLES, seed=1), 2, axis=1)
+    above, below = np.split(resampled_means(columns, MEAN_RESAMPLES), 2, axis=1)
     with np.errstate(invalid="ignore"):
         return np.nanquantile(above / below, [0.025, 0.975], axis=0)
 
@@ -343,7 +343,7 @@ def _interval(parts: _Array, wholes: _Array) -> tuple[float, float]:
     total, share = int(wholes.sum()), parts.sum() / wholes.sum()
     # a bootstrap of equal values has no width
     if share in (0, 1):
-        return bootstrap_shares(np.full(total, share), MEAN_RESAMPLES, seed=1)
+        return bootstrap_shares(np.full(total, share), MEAN_RESAMPLES)
     low, high = ratio_intervals(parts[:, None], wholes[:, None])[:, 0].tolist()
     return low, high
 

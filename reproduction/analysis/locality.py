@@ -203,7 +203,7 @@ def _means_with_intervals(values: _Floats) -> _Floats:
         if mask.sum() > 1:
             columns = (applies == mask[:, None]).all(axis=0)
             same = values[mask][:, columns]
-            intervals[columns] = bootstrap_intervals(same, MEAN_RESAMPLES, seed=1)
+            intervals[columns] = bootstrap_intervals(same, MEAN_RESAMPLES)
     return np.column_stack([np.nanmean(values, axis=0), intervals])
 
 

@@ -89,7 +89,7 @@ class RankRecall:
         """Return one row per ranker and L': the mean recall and its 95 % interval, 0–100."""
         rows = []
         for name, recalls in self.recalls.items():
-            intervals = bootstrap_intervals(100 * recalls, MEAN_RESAMPLES, seed=1).tolist()
+            intervals = bootstrap_intervals(100 * recalls, MEAN_RESAMPLES).tolist()
             means = (100 * recalls.mean(axis=0)).tolist()
             for num_best, mean, bounds in zip(KEPT, means, intervals, strict=True):
                 rows.append((name, num_best, mean, *bounds))

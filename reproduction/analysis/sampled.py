@@ -19,6 +19,8 @@ from longsumbench.corpora.loading.load import Texts, load_texts
 from longsumbench.errors import DataError, UsageError
 from longsumbench.files import format_csv
 from longsumbench.formatting import format_count
+from longsumbench.metrics.aggregate import MEAN_RESAMPLES, Estimate
+from longsumbench.metrics.statistics import Numbers, bootstrap_interval
 from longsumbench.progress import track
 from longsumbench.runs.predictions import read_summaries
 from longsumbench.runs.record import RunRecord
@@ -26,6 +28,14 @@ from longsumbench.runs.results import Results
 from longsumbench.runs.run_names import describe_run
 from longsumbench.views.figures import write_pictures
 from longsumbench.views.tables import Block, terminal
+
+
+def estimate_mean(values: Numbers) -> Estimate | None:
+    """Return the mean of some values with its bootstrap interval, in their unit; None without values."""
+    if not len(values):
+        return None
+    bounds = bootstrap_interval(values, MEAN_RESAMPLES)
+    return Estimate(float(values.mean()), *bounds)
 
 
 @dataclass

@@ -23,13 +23,14 @@ import pandas as pd
 
 from longsumbench.errors import DataError
 from longsumbench.leaderboards import seed_groups
-from longsumbench.metrics.aggregate import PERCENT, Estimate, estimate_mean
+from longsumbench.metrics.aggregate import PERCENT, Estimate
 from longsumbench.runs.evidence import read_evidence, stored_indices
 from longsumbench.runs.record import RunRecord
 from longsumbench.runs.run_names import describe_run
 from longsumbench.views.evidence.array_views import Selections, View, Weights, views
 from longsumbench.views.evidence.picture import draw_views
 from longsumbench.views.tables import Block
+from longsumbench_reproduction.analysis.sampled import estimate_mean
 from longsumbench_reproduction.papers import claims
 from longsumbench_reproduction.papers.conditions import build_row_page
 from longsumbench_reproduction.papers.output_examples import (
@@ -116,7 +117,7 @@ def measure_view(view: View) -> Iterator[tuple[str, float]]:
         yield _CHANGED, float(changed.mean()) if len(changed) else np.nan
         yield _SELECTED, float(is_selected.sum(axis=1).mean())
     elif isinstance(view, Weights) and view.values.size:
-        best = np.array(view.strongest_units())
+        best = np.array(strongest_units(view))
         counts, steps = np.bincount(best), len(best)
         yield _BEST, float(np.nanmax(view.values, axis=0).mean())
         yield _EQUAL, 1 / len(view.values)
@@ -127,6 +128,16 @@ def measure_view(view: View) -> Iterator[tuple[str, float]]:
             _CHANCE,
             float((counts * (counts - 1)).sum() / (steps * (steps - 1))) if steps > 1 else np.nan,
         )
+
+
+def strongest_units(weights: Weights) -> list[int]:
+    """Return the unit with the highest weight at each step; of a blank token, that of the step before it."""
+    known = np.where(np.isnan(weights.values), -np.inf, weights.values)
+    units: list[int] = known.argmax(axis=0).tolist()
+    for step, token in enumerate(weights.tokens or ()):
+        if step and not token.strip():
+            units[step] = units[step - 1]
+    return units
 
 
 def number_blocks(tables: Mapping[str, pd.DataFrame]) -> list[Block]:

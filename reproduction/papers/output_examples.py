@@ -14,7 +14,7 @@ from longsumbench.formatting import percent
 from longsumbench.outputs.inspection import NO_TEXTS, Inspection, inspect_example
 from longsumbench.runs.run_names import describe_run
 from longsumbench.sentences import sentence_key, split_summary
-from longsumbench.views.html import repeated_spans
+from longsumbench.views.html import WORD_RUN
 from longsumbench.views.tables import Block, escape_markdown
 from longsumbench_reproduction.papers.claims import OURS, TableNumber
 from longsumbench_reproduction.papers.conditions import build_row_page
@@ -170,6 +170,26 @@ def _texts_block(title: str, texts: Sequence[_Text]) -> Block:
     align = "l" + "r" * (len(_TEXT_COLUMNS) - 2) + "l"
     optional, footnotes = ("run", "R-L"), (_OUTPUT_NOTE,)
     return Block(title, (), _TEXT_COLUMNS, align, rows, optional=optional, footnotes=footnotes)
+
+
+def repeated_spans(text: str) -> list[tuple[int, int]]:
+    """Return the start and the end, in characters, of each stretch of trigrams that occurred earlier in a text.
+
+    A trigram is three consecutive words, in lower case, across punctuation.
+    """
+    words = list(WORD_RUN.finditer(text))
+    lowered = [word[0].lower() for word in words]
+    seen, repeated = set(), [False] * len(words)
+    for index, trigram in enumerate(zip(lowered, lowered[1:], lowered[2:], strict=False)):
+        if trigram in seen:
+            repeated[index : index + 3] = [True] * 3
+        seen.add(trigram)
+    spans = []
+    for is_repeated, group in groupby(range(len(words)), repeated.__getitem__):
+        places = list(group)
+        if is_repeated:
+            spans.append((words[places[0]].start(), words[places[-1]].end()))
+    return spans
 
 
 def _repeated_share(text: str) -> float:

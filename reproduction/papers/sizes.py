@@ -1,5 +1,6 @@
 """SEAL, Table 1, and PageSum, Table 1: numbers of examples; lengths of sources and targets in words and tokens."""
 
+import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import NamedTuple
 
@@ -10,7 +11,6 @@ from longsumbench.analysis.dataset.stats import StatsSettings, sample_indices
 from longsumbench.analysis.dataset.tables import (
     PUBLISHED_SIZES,
     TABLES_OF_SIZES,
-    read_printed_size,
     summarize_lengths,
 )
 from longsumbench.cache.artifacts import user_cache
@@ -18,11 +18,11 @@ from longsumbench.core import Split, build_settings, count_words
 from longsumbench.corpora.loading.load import Texts
 from longsumbench.errors import EnvironmentProblem
 from longsumbench.leaderboards.published import PUBLISHED_AS
-from longsumbench.metrics.aggregate import Estimate, estimate_mean
+from longsumbench.metrics.aggregate import Estimate
 from longsumbench.modeling.tokenizer import encode_sentences, load_tokenizer, trained_tokenizer
 from longsumbench.progress import track
 from longsumbench.views.tables import Block
-from longsumbench_reproduction.analysis.sampled import find_split
+from longsumbench_reproduction.analysis.sampled import estimate_mean, find_split
 from longsumbench_reproduction.papers.claims import OURS, PRINTED, TableNumber, long_table
 from longsumbench_reproduction.papers.conditions import ReadableDataset, read_datasets
 from longsumbench_reproduction.papers.page_model import Job, Page
@@ -30,6 +30,8 @@ from longsumbench_reproduction.papers.paper_tables import PaperTable
 
 _VOCABULARY = 32_000  # entries of the trained tokenizer
 WORDS = "words"
+_PRINTED_SIZE = re.compile(r"([\d.,]+)([kKM]?)")
+_TIMES = {"": 1.0, "k": 1e3, "K": 1e3, "M": 1e6}
 
 _Count = Callable[[list[str]], int]  # consecutive sentences → their length in a unit
 
@@ -204,6 +206,12 @@ def _printed_sizes(paper_table: PaperTable, name: str) -> _PrintedSizes | None:
     return None
 
 
+def _read_printed_size(text: str) -> float | None:
+    """Return the value of a printed number ("24.2k" → 24200); None for a dash."""
+    match = _PRINTED_SIZE.fullmatch(text)
+    return None if match is None else float(match[1].replace(",", "")) * _TIMES[match[2]]
+
+
 def _printed_size_numbers(
     paper_table: PaperTable, name: str, printed: _PrintedSizes
 ) -> Iterator[TableNumber]:
@@ -211,10 +219,10 @@ def _printed_size_numbers(
     parts = printed.examples.split(" / ")
     splits = _SPLIT_ORDER if parts[1:] else ("all splits",)
     for split, text in zip(splits, parts, strict=True):
-        value = read_printed_size(text)
+        value = _read_printed_size(text)
         yield TableNumber(PRINTED, name, "examples", split, value, source=source)
     for (text, statistic), cell in zip(_STATISTICS, printed.lengths, strict=True):
-        if (value := read_printed_size(cell)) is not None:
+        if (value := _read_printed_size(cell)) is not None:
             row = f"{text}, {printed.unit}"
             yield TableNumber(PRINTED, name, row, statistic, value, source=source)
 

@@ -107,7 +107,7 @@ def test_equal_questions_are_one_observation() -> None:
     """Each example three times is the mean of one; its interval and test are those of one, not narrower."""
     thrice, groups = np.repeat(VALUES, 3, axis=0), np.repeat(np.arange(40), 3)
     assert mean_over_seeds(thrice, groups=groups) == pytest.approx(mean_over_seeds(VALUES))
-    assert resampled_means(thrice, 50, 1, groups) == pytest.approx(resampled_means(VALUES, 50, 1))
+    assert resampled_means(thrice, 50, groups) == pytest.approx(resampled_means(VALUES, 50))
 
 
 def test_the_order_of_rows_decides_nothing() -> None:

@@ -5,7 +5,6 @@ DatasetStats --stats_blocks--> Blocks, for the terminal, Markdown and the page
 --DatasetReport--> the result of `longsumbench stats`
 """
 
-import re
 from collections.abc import Iterator
 from dataclasses import asdict, dataclass
 from pathlib import Path
@@ -63,16 +62,6 @@ PUBLISHED_SIZES = {  # dataset → rows, as printed
     "wikisum": ((*_HIERARCHICAL, "1,579,360 / 38,144 / 38,205", "–", "–", "139.4", "–"),),
     "cnn_dailymail": ((*_ETADS, "287,226 / 13,368 / 11,490", "–", "–", "–", "–"),),
 }
-
-_PRINTED_SIZE = re.compile(r"([\d.,]+)([kKM]?)")
-_TIMES = {"": 1.0, "k": 1e3, "K": 1e3, "M": 1e6}
-
-
-def read_printed_size(text: str) -> float | None:
-    """Return the value of a printed number ("24.2k" → 24200); None for a dash."""
-    match = _PRINTED_SIZE.fullmatch(text)
-    return None if match is None else float(match[1].replace(",", "")) * _TIMES[match[2]]
-
 
 ROUGE = {"rouge1": "R-1", "rouge2": "R-2", "rougeL": "R-L", "rougeLsum": "R-Lsum"}
 _NO_VALUE = "–"

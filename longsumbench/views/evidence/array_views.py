@@ -46,15 +46,6 @@ class Weights:
     values: NDArray[np.float64]  # [unit, step]
     tokens: tuple[str, ...] | None  # the text of each step; None if unknown
 
-    def strongest_units(self) -> list[int]:
-        """Return the unit with the highest weight at each step; of a blank token, that of the step before it."""
-        known = np.where(np.isnan(self.values), -np.inf, self.values)
-        units: list[int] = known.argmax(axis=0).tolist()
-        for step, token in enumerate(self.tokens or ()):
-            if step and not token.strip():
-                units[step] = units[step - 1]
-        return units
-
 
 @dataclass(frozen=True)
 class Selections:

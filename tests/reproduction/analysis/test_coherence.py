@@ -14,6 +14,7 @@ from longsumbench.core import Example, Scoring
 from longsumbench.errors import DataError
 from longsumbench.metrics.statistics import holm, paired_effect
 from longsumbench_reproduction.analysis.coherence import REFERENCE, SHUFFLED, score_texts, shuffled
+from longsumbench_reproduction.analysis.sampled import estimate_mean
 from longsumbench_reproduction.metrics.coherence import Coherence
 
 
@@ -109,3 +110,10 @@ def test_without_runs_the_reference_is_the_baseline() -> None:
     assert "1 example left out: no reference" in found.render()
     with pytest.raises(DataError, match="nothing to score"):
         score_texts(drawn([example("none", ["x"], reference=[])]), Ordered())
+
+
+def test_mean_of_few_values() -> None:
+    """No values have no mean, one value has no interval, and equal values have one without width."""
+    assert estimate_mean(np.zeros(0)) is None
+    assert estimate_mean(np.array([4.0])) == pytest.approx((4, np.nan, np.nan), nan_ok=True)
+    assert estimate_mean(np.full(5, 4.0)) == (4.0, 4.0, 4.0)

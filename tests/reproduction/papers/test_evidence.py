@@ -16,7 +16,12 @@ from longsumbench.runs.evidence import write_evidence
 from longsumbench.runs.predictions import write_summaries
 from longsumbench.runs.record import RunRecord
 from longsumbench.views.evidence.array_views import Selections, Weights
-from longsumbench_reproduction.papers.evidence import evidence_page, measure_examples, measure_view
+from longsumbench_reproduction.papers.evidence import (
+    evidence_page,
+    measure_examples,
+    measure_view,
+    strongest_units,
+)
 from longsumbench_reproduction.papers.page_model import (
     NOT_TESTED,
     ONE_SEED,
@@ -40,6 +45,13 @@ def test_selections_by_hand() -> None:
     assert measures == {"changed_selections": 0.5, "selected_units": pytest.approx(4 / 3)}
     alone = dict(measure_view(Selections("selected", taken[:1], None, None, None)))
     assert np.isnan(alone["changed_selections"])
+
+
+def test_strongest_units_by_hand() -> None:
+    """The strongest unit of a step has the highest known weight; a blank has the unit of the step before it."""
+    values = np.array([[0.9, 0.1, 0.2], [0.1, 0.9, np.nan]])
+    assert strongest_units(Weights("weight", "summary", values, None)) == [0, 1, 0]
+    assert strongest_units(Weights("weight", "summary", values, ("A", " ", "b"))) == [0, 0, 0]
 
 
 def weight_measures(values: Any) -> dict[str, float]:

@@ -13,7 +13,7 @@ from support.toys import example, write_jsonl
 from longsumbench.core import Summary
 from longsumbench.runs.record import RunRecord
 from longsumbench.views.tables import markdown
-from longsumbench_reproduction.papers.output_examples import examples_page
+from longsumbench_reproduction.papers.output_examples import examples_page, repeated_spans
 from longsumbench_reproduction.papers.page_model import Job
 
 Write = Callable[..., RunRecord]
@@ -87,3 +87,12 @@ def test_hostile_texts_are_escaped(finished: Write, tmp_path: Path) -> None:
     written = markdown("t", page.blocks) + page.text
     assert "<script" not in written
     assert "> &lt;script" in written
+
+
+def test_repeated_stretches_by_hand() -> None:
+    """The trigram "a b c" comes back after "d": its words, and those of the trigrams that continue it, are repeated."""
+    text = "A b c d. a, B c D e f"
+    assert [text[start:end] for start, end in repeated_spans(text)] == ["a, B c D"]
+    assert repeated_spans("a b a b") == []  # no trigram comes twice
+    assert [("x " * 4)[start:end] for start, end in repeated_spans("x " * 4)] == ["x x x"]
+    assert repeated_spans("") == []
