@@ -159,10 +159,10 @@ def split_answer(
 def _is_named(answer: str, mark: re.Match[str], thought_ended: bool) -> bool:
     """Return True if a sentence of the answer names a mark; the first one that ends a thought must be quoted."""
     start, end = mark.span()
-    named = _NAMED_MARK.search(f"{answer[max(0, start - 2) : start]}\0{answer[end : end + 2]}")
-    if named is None or mark.lastgroup == "special":
+    naming = _NAMED_MARK.search(f"{answer[max(0, start - 2) : start]}\0{answer[end : end + 2]}")
+    if naming is None or mark.lastgroup == "special":
         return False
-    return thought_ended or mark.lastgroup != "thinking_end" or named["quoted"] is not None
+    return thought_ended or mark.lastgroup != "thinking_end" or naming["quoted"] is not None
 
 
 @cache

@@ -74,9 +74,9 @@ def _with_line_feeds(text: str) -> str:
     if _ESCAPE.search(text.strip()):
         return text
     lines = map(str.rstrip, text.strip().split("\r"))
-    for line, following in pairwise(lines):
+    for line, next_line in pairwise(lines):
         is_sentence = line.endswith(_SENTENCE_MARKS) and not line.endswith("...")
-        if is_sentence or len(line) > len(following):
+        if is_sentence or len(line) > len(next_line):
             return unify_line_breaks(text)
     return text
 

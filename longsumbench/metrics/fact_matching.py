@@ -250,10 +250,10 @@ def _split_passages(summary: str) -> list[str]:
         heading = sentence if sentence.endswith(":") else ""
         sentences.append(sentence)
     passages = []
-    for sentence, following in pairwise((*sentences, "")):
+    for sentence, next_sentence in pairwise((*sentences, "")):
         passages.append(sentence)
-        if _CONTINUES.match(following):
-            passages.append(f"{sentence} {following}")
+        if _CONTINUES.match(next_sentence):
+            passages.append(f"{sentence} {next_sentence}")
     return passages
 
 
