@@ -1,7 +1,8 @@
 """Does a reader's answer (`answers`) say of a planted fact what somebody who read the output said, and the matcher?
 
 python benchmarks/fact_answers.py --reader NAME=FILE.gguf     asks a language model, and adds its answers' outcomes
-python benchmarks/fact_answers.py                             the table of all readers
+python benchmarks/fact_answers.py                             the tables of all readers, and of the runs with both metrics
+python benchmarks/fact_answers.py --publish RESULTS           packs the runs that docs/how-to/answers.md names; --write
 
 `benchmarks/fact_matching.py` describes the labelled facts and their sources; --outputs is the same folder. fact_answers.csv
 has a row for a fact: its label, the matcher's verdict, and what each reader's answer was worth, from the output and as a
@@ -11,7 +12,8 @@ guess without it: right, wrong or missing. It has no texts. Readers are greedy, 
 
 import argparse
 import sys
-from collections.abc import Iterator
+from collections import Counter
+from collections.abc import Iterator, Mapping
 from functools import cache
 from pathlib import Path
 from typing import NamedTuple
@@ -19,18 +21,29 @@ from typing import NamedTuple
 import pandas as pd
 import yaml  # type: ignore[import-untyped] # not annotated
 from fact_matching import HERE, Labelled, error_interval, read_labels, read_written
+from probe_claims import Table
+from readings import label_of, show_or_write, with_interval
+from real_systems import KEPT, PUBLISHED, publish
 from tabulate import tabulate
 
 from longsumbench.conf import CONF
 from longsumbench.core import Example, Scoring, registry
 from longsumbench.files import read_text, write_atomically
+from longsumbench.leaderboards.seed_groups import ResultRow
+from longsumbench.leaderboards.table import read_table
 from longsumbench.metrics.fact_matching import MISSING, RIGHT, WRONG
+from longsumbench.runs.results import Results
+from longsumbench.runs.verdicts import read_verdicts
 
 OUTCOMES = HERE / "fact_answers.csv"
 PAGE = "docs/how-to/answers.md"
 LABELS = ["source", "kind", "label", "matcher"]
 READER, GUESS = "reader: ", "guess: "
 NEWER = "batch 5"
+RUNS, METRICS = "answers_aclsum", ("fact_survival", "answers")
+Outcomes = Mapping[
+    tuple[str, bool, bool], int
+]  # (kind, stated by the matcher, answered right) → facts
 
 
 @cache
@@ -125,8 +138,49 @@ def sentences_of(table: pd.DataFrame) -> Iterator[str]:
             )
 
 
+def publish_runs(folder: Path) -> None:
+    """Pack the runs of RUNS with what both metrics found about each fact."""
+    verdicts = [f"verdicts-{metric}.jsonl" for metric in METRICS]
+    runs = [path.parent for path in folder.glob(f"runs/{RUNS}/*/*/record.json")]
+    publish(runs, [RUNS], Results(PUBLISHED), files=(*KEPT, *verdicts))
+
+
+def table_of_runs(rows: list[ResultRow]) -> Table:
+    """Return what both metrics say of each system."""
+    columns = [*METRICS, "answers_wrong", "answers_missing", "answers_source", "answers_guessed"]
+    lines = []
+    for row in rows:
+        lines.append((label_of(row), *(with_interval(row, column) for column in columns)))
+    headings = ("facts stated", "answers right", "wrong", "not said", "from the source", "guessed")
+    return Table(PAGE, ("ACLSum, 8 facts a paper", *headings), lines)
+
+
+def count_facts(folders: list[Path]) -> Outcomes:
+    """Count the facts of some runs by what the matcher and the reader say."""
+    counts: Counter[tuple[str, bool, bool]] = Counter()
+    for folder in folders:
+        stated, answered = (read_verdicts(folder)[metric] for metric in METRICS)
+        for example, facts in stated.items():
+            for fact, answer in zip(facts, answered[example], strict=True):
+                # "missing, date: The ferry …"
+                kind = f"{fact[2]}".partition(":")[0].rpartition(", ")[2]
+                counts[kind, fact[0] > 0, answer[0] > 0] += 1
+    return counts
+
+
+def sentence_of_runs(counts: Outcomes) -> str:
+    """Say on how many facts reader and matcher agree, and of which kind those are that the reader alone has."""
+    agreed = sum(number for (_, stated, right), number in counts.items() if stated == right)
+    alone = {kind: counts[kind, False, True] for kind, stated, right in counts if right > stated}
+    kinds = ", ".join(f"{alone[kind]} of the kind `{kind}`" for kind in sorted(alone))
+    return (
+        f"Of {sum(counts.values())} facts, reader and matcher agree about {agreed}. The reader alone is right about"
+        f" {sum(alone.values())}: {kinds or 'none'}."
+    )
+
+
 def main() -> None:
-    """Ask a reader, or print the table."""
+    """Ask a reader, or print the tables."""
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
@@ -134,8 +188,12 @@ def main() -> None:
         "--outputs", type=Path, default=HERE.parents[1] / "shared/data/qmsum_outputs"
     )
     parser.add_argument("--reader", metavar="NAME=FILE")
-    parser.add_argument("--check", action="store_true", help=f"compare the sentences with {PAGE}")
+    parser.add_argument("--publish", type=Path, metavar="RESULTS")
+    parser.add_argument("--write", action="store_true", help=f"put the table into {PAGE}")
+    parser.add_argument("--check", action="store_true", help=f"compare {PAGE}")
     options = parser.parse_args()
+    if options.publish:
+        publish_runs(options.publish)
     if options.reader:
         name, _, file = options.reader.partition("=")
         labelled = [*read_labels(options.outputs), *read_written()]
@@ -151,14 +209,15 @@ def main() -> None:
         write_atomically(OUTCOMES, table.to_csv(index=False, lineterminator="\n"))
     outcomes = pd.read_csv(OUTCOMES)
     sentences = [*sentences_of(outcomes)]
-    if options.check:
-        page = " ".join((HERE.parent / PAGE).read_text(encoding="utf-8").split())
-        sys.exit(
-            "\n".join(f"{PAGE} lacks: {said}" for said in sentences if said not in page) or None
-        )
+    results = Results(PUBLISHED)
+    rows = [row for block in read_table(results, RUNS).comparable for row in block.rows]
+    folders = [results.run_folder(row.representative) for row in rows]
+    sentences.append(sentence_of_runs(count_facts(folders)))
     headings = ["source", "by", "n", "stated", "false +", "false −", "error %", "95 %"]
     headings += ["unlike the matcher", "matcher right"]
-    print(tabulate([*describe(outcomes)], headings, disable_numparse=True), *sentences, sep="\n")
+    if not options.check:
+        print(tabulate([*describe(outcomes)], headings, disable_numparse=True))
+    show_or_write(PAGE, [table_of_runs(rows)], sentences, options)
 
 
 if __name__ == "__main__":

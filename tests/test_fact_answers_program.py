@@ -40,6 +40,21 @@ def test_readers_are_compared_with_labels_and_the_matcher(label: str, said: str)
     assert rows["matcher"] == [4, 2 if label == "right" else 1, 0 if label == "right" else 1, 0]
 
 
+def test_what_the_reader_alone_has_is_named_by_kind() -> None:
+    """Facts count as agreed if both have them or neither; what the matcher alone has is no gain of the reader."""
+    counts = {
+        ("date", True, True): 2,
+        ("date", False, False): 4,
+        ("name", True, False): 1,
+        ("negation", False, True): 3,
+    }
+    assert program.sentence_of_runs(counts) == (
+        "Of 10 facts, reader and matcher agree about 6. The reader alone is right about 3: 3 of the kind `negation`."
+    )
+    del counts["negation", False, True]
+    assert program.sentence_of_runs(counts).endswith("right about 0: none.")
+
+
 class Silent:
     """A metric whose reader answers nothing at all."""
 
