@@ -355,7 +355,8 @@ def main() -> None:
     if options.weights:
         make_runs(options)
     if options.weights or options.publish:
-        folders = sorted((options.work / "runs" / DATASET).glob("*/*"))
+        records = sorted((options.work / "runs" / DATASET).glob("*/*/record.json"))
+        folders = [record.parent for record in records]
         publish(folders, [DATASET], results, files=(*KEPT, OUTPUTS))
     table = read_table(results, DATASET)
     rows = [row for row in table.comparable[0].rows if not row.representative.oracle]
