@@ -147,12 +147,14 @@ def publish_runs(folder: Path) -> None:
 
 def table_of_runs(rows: list[ResultRow]) -> Table:
     """Return what both metrics say of each system."""
-    columns = [*METRICS, "answers_wrong", "answers_missing", "answers_source", "answers_guessed"]
+    reader = ("wrong", "missing", "source", "unrelated", "guessed")
+    columns = [*METRICS, *(f"answers_{suffix}" for suffix in reader)]
     lines = []
     for row in rows:
         lines.append((label_of(row), *(with_interval(row, column) for column in columns)))
-    headings = ("facts stated", "answers right", "wrong", "not said", "from the source", "guessed")
-    return Table(PAGE, ("ACLSum, 8 facts a paper", *headings), lines)
+    headings = ("facts stated", "answers right", "wrong", "not said")
+    without_summary = ("from the source", "from another text", "guessed")
+    return Table(PAGE, ("ACLSum, 8 facts a paper", *headings, *without_summary), lines)
 
 
 def count_facts(folders: list[Path]) -> Outcomes:

@@ -46,6 +46,7 @@ def row(name: str, model: dict[str, str], facts: float, answers: float, margin: 
         program.SURVIVAL: MeasureMean(facts, facts - 1, facts + 1, 12),
         program.ANSWERS: MeasureMean(answers, answers - 1, answers + 1, 12),
         "answers_guessed": MeasureMean(5.0, 4.0, 6.0, 12),
+        "answers_unrelated": MeasureMean(22.0, 19.0, 25.0, 12),
         "answers_source": MeasureMean(5.0 + margin, 4.0, 60.0, 12),
         "answers_margin": MeasureMean(margin, margin - 2, margin + 2, 12),
     }
@@ -63,12 +64,17 @@ def row(name: str, model: dict[str, str], facts: float, answers: float, margin: 
 @pytest.mark.parametrize(
     ("facts", "answers", "margin", "expected"),
     [
-        (60.0, 40.0, 30.0, ("so it can tell.", "-10.0 points more often")),
-        (10.0, 20.0, 1.0, ("which does not show that it can tell.", "+5.0 points more often")),
+        (60.0, 40.0, 30.0, ("so it can tell.", "-10.0 points more often", "+8.0 points")),
+        (
+            10.0,
+            20.0,
+            1.0,
+            ("which does not show that it can tell.", "+5.0 points more often", "-2.0 points"),
+        ),
     ],
 )
 def test_sentences_follow_the_numbers(
-    facts: float, answers: float, margin: float, expected: tuple[str, str], tmp_path: Path
+    facts: float, answers: float, margin: float, expected: tuple[str, str, str], tmp_path: Path
 ) -> None:
     """What the reader reaches, and how answers and facts differ, on average over two compactors."""
     command = f"python3 {program.PROGRAM} last {{words}} {{file}}"

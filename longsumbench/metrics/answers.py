@@ -1,6 +1,7 @@
 """Answers: what somebody who has only the summary can still answer, with a language model as the reader.
 
-questions --the reader: of the summary, of nothing, of the source, of the references--> answers --> right, wrong, not said
+questions --the reader: of the summary, of nothing, of another reference, of the source, of the references--> answers
+answers --> right, wrong, not said
 
 Begin with `SummaryAnswers`.
 """
@@ -20,13 +21,14 @@ from longsumbench.core import (
     Example,
     Metric,
     PlantedFact,
+    Scoring,
     SentenceScore,
     count_words,
 )
 from longsumbench.errors import UsageError
 from longsumbench.files import digest, read_text
 from longsumbench.metrics.fact_matching import RIGHT, match_facts
-from longsumbench.metrics.judge_model import JudgeModel, JudgeQuestion, fill_prompt
+from longsumbench.metrics.judge_model import JudgeModel, JudgeQuestion, fill_prompt, find_unlike
 from longsumbench.modeling.checkpoints import split_revision
 from longsumbench.modeling.ranking import bm25, rank
 
@@ -72,22 +74,32 @@ class SummaryAnswers(Metric):
 
     * `answers`: right; `answers_wrong`: another answer; `answers_missing`: not said. They add up to 1;
     * `answers_guessed`: what the same reader gets right without a text;
+    * `answers_unrelated`: from the references of another example, or from its source if it has none. A reader that says "no"
+      to what it does not find is right about denials from any text. NaN if all examples have one source;
     * `answers_source`: from the sentences of the source that BM25 finds for the question, up to 400 words: its ceiling;
     * `answers_reference`: from the references; NaN without any;
-    * `answers_margin`: `answers_source` − `answers_guessed`. If it is not above 0, the reader cannot tell.
+    * `answers_margin`: `answers_source` − `answers_unrelated`, or − `answers_guessed` where that is NaN. If it is not
+      above 0, the reader cannot tell.
     """
 
     name = "answers"
-    version = 1
+    # 1 took the margin to guesses without a text
+    version = 2
     columns = (
         "answers",
         "answers_wrong",
         "answers_missing",
         "answers_guessed",
+        "answers_unrelated",
         "answers_source",
         "answers_reference",
         "answers_margin",
     )
+
+    def __init__(self, scoring: Scoring) -> None:
+        super().__init__(scoring)
+        # id → the references of an example of another source, or its sentences
+        self._unlike: dict[str, str | tuple[str, ...]] = {}
 
     def check(self) -> None:
         """Open the model."""
@@ -103,14 +115,25 @@ class SummaryAnswers(Metric):
         if self.scoring.answer_model is None:
             raise UsageError("score.answer_model is missing: give a language model that answers")
         settings = {"decode_length": _LONGEST_ANSWER, **self.scoring.judge_settings}
-        return JudgeModel(self.scoring.answer_model, settings, self.version, "score.answer_model")
+        # its answers are those of version 1
+        return JudgeModel(self.scoring.answer_model, settings, 1, "score.answer_model")
 
     def prepare(self, items: Iterable[tuple[str, Example]]) -> None:
         """Ask all questions that are not answered yet."""
         questions: list[JudgeQuestion] = []
-        for prediction, example in items:
+        pairs = list(items)
+        if len(pairs) > 1:  # what is scored by itself later keeps them
+            self._unlike = find_unlike(
+                (
+                    example.id,
+                    example.source_group(),
+                    _join_references(example) or tuple(example.sentences()),
+                )
+                for _, example in pairs
+            )
+        for prediction, example in pairs:
             for task in _list_tasks(example):
-                texts = [prediction, *_other_texts(task, example)]
+                texts = [prediction, *self._other_texts(task, example)]
                 questions += [_ask(task, text) for text in texts if text != ""]
         # Alike lengths together, so that little is padded; the longest first, which need most memory.
         questions.sort(key=lambda question: len(question.prompt), reverse=True)
@@ -132,16 +155,24 @@ class SummaryAnswers(Metric):
             right = _count_right(task, answer)
             missing = np.nan if answer is None else float(_NOT_SAID.match(answer) is not None)
             others = []
-            for text in _other_texts(task, example):
+            for text in self._other_texts(task, example):
                 others.append(
                     np.nan if text == "" else _count_right(task, self._find_answer(task, text))
                 )
-            guessed, source, _ = others
-            rows.append([right, 1 - right - missing, missing, *others, source - guessed])
+            guessed, unrelated, source, _ = others
+            without_source = guessed if np.isnan(unrelated) else unrelated
+            rows.append([right, 1 - right - missing, missing, *others, source - without_source])
             if answer is not None:
                 scores.append(SentenceScore(right, -1, f"{task.question} {answer or 'not said'}"))
         means = np.mean(rows, axis=0).tolist() if rows else [np.nan] * len(self.columns)
         return dict(zip(self.columns, means, strict=True)), scores
+
+    def _other_texts(self, task: _ReaderQuestion, example: Example) -> tuple[str | None, ...]:
+        """Return nothing, a text of another example, what BM25 finds in the source, the references; empty without one."""
+        unlike = self._unlike.get(example.id, "")
+        unrelated = unlike if isinstance(unlike, str) else _find_passages(task.question, unlike)
+        passages = _find_passages(task.question, tuple(example.sentences()))
+        return None, unrelated, passages, _join_references(example)
 
     def _find_answer(self, task: _ReaderQuestion, text: str | None) -> str | None:
         """Return the answer; an empty text says nothing. None: the reader gave none."""
@@ -162,10 +193,8 @@ def _list_tasks(example: Example) -> Iterator[_ReaderQuestion]:
         yield _ReaderQuestion(question, fact=fact)
 
 
-def _other_texts(task: _ReaderQuestion, example: Example) -> tuple[str | None, str, str]:
-    """Return nothing, what BM25 finds in the source, and the references; empty if there is none."""
-    references = "\n\n".join(" ".join(reference) for reference in example.references)
-    return None, _find_passages(task.question, tuple(example.sentences())), references.strip()
+def _join_references(example: Example) -> str:
+    return "\n\n".join(" ".join(reference) for reference in example.references).strip()
 
 
 @lru_cache(1_000)

@@ -27,6 +27,7 @@ from longsumbench.metrics.judge_model import (
     JudgeModel,
     JudgeQuestion,
     does_it_say,
+    find_unlike,
     prompts,
     rate_language,
 )
@@ -141,7 +142,7 @@ class Judge(core.Metric):
         device = self.scoring.device
         tasks = [_task(*item) for item in items]
         if len(tasks) > 1:  # what is scored by itself later keeps them
-            self._unlike = _find_unlike_references(tasks)
+            self._unlike = find_unlike((task.id, task.group, task.reference) for task in tasks)
         tasks = [task for task in tasks if task.sentences]
         costs = [self._cost(judge, tasks) for judge in self._judges]
         if any(costs):
@@ -333,16 +334,6 @@ def _join_answers(answers: Sequence[Any], num_points: int) -> _Verdict | None:
         return answers[0]
     *probabilities, fluency = answers
     return _Verdict(probabilities[:num_points], probabilities[num_points:], fluency)
-
-
-def _find_unlike_references(tasks: Sequence[_Task]) -> dict[str, str]:
-    """Return the id of each example → the references of the next one of another source; empty if there is none."""
-    unlike = {}
-    for index, task in enumerate(tasks):
-        following = chain(tasks[index + 1 :], tasks[:index])
-        references = (each.reference for each in following if each.group != task.group)
-        unlike[task.id] = next(filter(None, references), "")
-    return unlike
 
 
 def _numbered(heading: str, texts: Sequence[str]) -> str:

@@ -11,7 +11,8 @@ import re
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from functools import cache
-from typing import Any, NamedTuple
+from itertools import chain
+from typing import Any, NamedTuple, TypeVar
 
 import yaml  # type: ignore[import-untyped] # not annotated
 
@@ -29,6 +30,7 @@ from longsumbench.progress import track
 
 _log = logging.getLogger(__name__)
 
+_T = TypeVar("_T")
 _RETRIES = 2
 _QUOTED = 500  # characters of a wrong answer that are sent with a retry
 _BYTES_PER_TOKEN = 2  # fewest, about, where there is no tokenizer
@@ -49,6 +51,23 @@ class JudgeQuestion(NamedTuple):
     read: Callable[[str], Any]  # text → the answer; None or BadFile if it has another format
     is_json: bool = True  # what is around the JSON is left out; other answers are as they are, and not asked for again
     choices: tuple[str, ...] = ()  # words whose probabilities are the answer
+
+
+def find_unlike(examples: Iterable[tuple[str, str, _T]]) -> dict[str, _T]:
+    """Return the id of each example → what the next one of another source has that is not empty; without it, none has.
+
+    Args:
+        examples: the id, the group and what is looked for.
+    """
+    listed = list(examples)
+    unlike = {}
+    for index, (example_id, group, _) in enumerate(listed):
+        for following in chain(range(index + 1, len(listed)), range(index)):
+            _, other, sought = listed[following]
+            if other != group and sought:
+                unlike[example_id] = sought
+                break
+    return unlike
 
 
 def does_it_say(passage: str, statement: str) -> JudgeQuestion:

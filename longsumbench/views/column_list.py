@@ -48,7 +48,13 @@ _ALIASES = {
 # Name of a group → its columns
 COLUMN_GROUPS = {
     "lengths": ("length", "rouge1_p", "rouge1_r"),
-    "questions": ("answers", "answers_wrong", "answers_guessed", "answers_source"),
+    "questions": (
+        "answers",
+        "answers_wrong",
+        "answers_guessed",
+        "answers_unrelated",
+        "answers_source",
+    ),
 }
 _VALUES_SHOWN = 4  # of a setting in a cell
 _VERIFIED = {None: "", True: "verified", False: "reported"}

@@ -21,6 +21,11 @@ from longsumbench.views.outcomes import (
 )
 
 _FEW_TEXTS = 10  # below, degrees of freedom are few
+_WITHOUT_SUMMARY = {
+    "answers_source": "right from the source",
+    "answers_unrelated": "from a text about another source",
+    "answers_guessed": "by guessing",
+}
 _MOST_IN_SET = 10  # most systems of the set of best ones that are named
 
 
@@ -188,15 +193,17 @@ def _describe_judge(runs: Sequence[RunRecord]) -> str:
 
 
 def _describe_reader(runs: Sequence[RunRecord]) -> str:
-    """Say what the reader of `answers` reaches; what it gets from the source and by guessing is the same for all runs."""
+    """Say what the reader of `answers` reaches without a summary; this is the same for all runs."""
     for run in runs:
         measures = run.evaluation.measures
         if margin := measures.get("answers_margin"):
-            source, guessed = measures["answers_source"].mean, measures["answers_guessed"].mean
-            reach = f"{source:.1f} % right from the source and {guessed:.1f} % by guessing"
+            reaches = []
+            for column, words in _WITHOUT_SUMMARY.items():
+                if column in measures:
+                    reaches.append(f"{measures[column].mean:.1f} % {words}")
             is_shown = margin.lo is None or margin.lo > 0  # of one example it is unknown
             cannot = "" if is_shown else ": this reader cannot tell"
-            return f"answers: the reader answers {reach}{cannot}."
+            return f"answers: the reader answers {join_names(reaches)}{cannot}."
     return ""
 
 

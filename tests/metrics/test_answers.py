@@ -1,6 +1,7 @@
 """Answers from the summary alone: right, wrong and not said by hand; questions give nothing away; the reader's bounds."""
 
 import json
+import math
 import re
 from collections.abc import Sequence
 from dataclasses import replace
@@ -79,10 +80,12 @@ def test_given_questions_by_hand(monkeypatch: pytest.MonkeyPatch) -> None:
             "answers_wrong": (1 - f1) / 2,
             "answers_missing": 1 / 2,
             "answers_guessed": 1 / 2,
+            "answers_unrelated": math.nan,
             "answers_source": 1,
             "answers_reference": 1 / 2,
             "answers_margin": 1 / 2,
-        }
+        },
+        nan_ok=True,
     )
     assert [each.key_point for each in kept] == [
         "Who led it? It was Ada Lovelace",
@@ -131,6 +134,37 @@ def test_no_answer_is_not_a_wrong_one(monkeypatch: pytest.MonkeyPatch) -> None:
     other = replace(example, questions=(Question("When?", ("May",)),))
     with pytest.raises(EnvironmentProblem, match="the server is down"):
         answers().score("Another.", other)
+
+
+def test_no_from_any_text_is_not_in_the_summary(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A reader that says "no" to what it does not find is right about a denial from another text as well.
+
+    It is the references of the next example about another source, or what is found there, also for an example that is
+    scored alone later.
+    """
+    question = Question("Was the bridge built?", ("no",))
+    examples = []
+    for name, source, reference in (
+        ("a", "The bridge was dropped.", ["It was dropped."]),
+        ("b", "It rains.", []),
+        ("c", "It rains.", ["Rain."]),
+    ):
+        plain = example_of(name, [source], reference=reference)
+        examples.append(replace(plain, questions=(question,)))
+    script = reader(monkeypatch, {"Text:": "No."})
+    metric = answers()
+    metric.prepare([("A summary.", example) for example in examples])
+    prompts = "\n".join(script.prompts("reader"))
+    texts = ["A summary.", "It rains.", "It was dropped.", "Rain.", "The bridge was dropped."]
+    assert sorted(re.findall(r"Text:\n(.*)", prompts)) == texts
+    asked = len(script.asked)
+    for example in examples:
+        scores = metric.score("A summary.", example)
+        assert (scores["answers"], scores["answers_guessed"]) == (1, 0)
+        assert (scores["answers_unrelated"], scores["answers_margin"]) == (1, 0)
+    assert len(script.asked) == asked
+    alone = answers().score("A summary.", examples[0])
+    assert (math.isnan(alone["answers_unrelated"]), alone["answers_margin"]) == (True, 1)
 
 
 def planted(register: str) -> Example:
@@ -286,6 +320,7 @@ def test_a_table_says_what_its_reader_reaches(low: float | None, end: str) -> No
     measures = {
         "answers": MeasureMean(30.0, 25.0, 35.0, 20),
         "answers_guessed": MeasureMean(4.0, 2.0, 6.0, 20),
+        "answers_unrelated": MeasureMean(5.0, 2.0, 6.0, 20),
         "answers_source": MeasureMean(8.0, 5.0, 9.0, 20),
         "answers_margin": MeasureMean(4.0, low, 7.0, 20),
     }
@@ -293,4 +328,5 @@ def test_a_table_says_what_its_reader_reaches(low: float | None, end: str) -> No
     (block,) = build_blocks(runs)
     lines = footnotes(block, {"rougeLsum"})
     (line,) = [line for line in lines if line.startswith("answers: ")]
-    assert line == f"answers: the reader answers 8.0 % right from the source and 4.0 % {end}"
+    reaches = "8.0 % right from the source, 5.0 % from a text about another source, 4.0 %"
+    assert line == f"answers: the reader answers {reaches} {end}"
