@@ -10,7 +10,8 @@ what a tool returned it is "tool". Content is text, or a list of blocks: text, c
 paragraphs, and line breaks end sentences. A call is a paragraph of the tool's name and its arguments, one a line.
 
 Thoughts, images and other blocks are left out and counted by their types. So are lines that are no turn of the session
-(titles, subagents, summaries of earlier compactions), turns of abandoned branches, and files without a session.
+(titles, subagents, summaries of earlier compactions), a last line that cannot be read, turns of abandoned branches, and
+files without a session.
 """
 
 import json
@@ -33,17 +34,24 @@ from longsumbench.errors import DataError
 from longsumbench.sentences import split_summary, unify_line_breaks
 
 _ROLES = ("system", "developer", "user", "assistant", "tool")
-# of OpenAI, LangChain, Google's API and its command
+# of OpenAI, LangChain and its streams, Google's API and its command
 _OTHER_ROLES = {
     "function": "tool",
     "human": "user",
-    **dict.fromkeys(("ai", "model", "gemini"), "assistant"),
+    **dict.fromkeys(("ai", "aimessagechunk", "model", "gemini"), "assistant"),
 }
 _TEXTS = ("text", "input_text", "output_text", "code", "execution_output", "audio_transcription")
-_CALLS = ("tool_use", "function_call", "custom_tool_call", "local_shell_call")
-_RESULTS = ("tool_result", *(f"{call}_output" for call in _CALLS[1:]))
-# of OpenAI's messages and Gemini's command, next to the content
-_MORE_FIELDS = ("refusal", "reasoning_content", "audio", "toolCalls")
+_CALLS = ("tool_use", "function_call", "custom_tool_call", "local_shell_call", "tool-call")
+_RESULTS = ("tool_result", *(f"{call}_output" for call in _CALLS[1:4]), "tool-result")
+# of OpenAI's messages, Gemini's command and Vercel's AI SDK, next to the content
+_MORE_FIELDS = ("refusal", "reasoning_content", "audio", "toolCalls", "toolInvocations")
+# of Google's API, where the kind of a block is a field
+_GOOGLE_BLOCKS = {
+    "functionCall": "function_call",
+    "function_call": "function_call",
+    "functionResponse": "tool_result",
+    "function_response": "tool_result",
+}
 # of Claude Code: mark of a line → what the line is
 _NO_TURN = {"isSidechain": "lines of subagents", "isCompactSummary": "summaries of compactions"}
 # How texts begin that Codex adds in the name of the user
@@ -66,9 +74,16 @@ def session_example(rows: Iterable[FileRow], identity: str) -> PartialExample:
     number: int | None = None
     row: Row = {}
     try:
-        for line in rows:
+        lines = [*rows]
+        for line in lines:
             number = line.line
-            log.append((number, line.load()))
+            try:
+                log.append((number, line.load()))
+            except fields.BadRow:
+                # of a log that is still being written
+                if not log or line is not lines[-1]:
+                    raise
+                left_out["last lines that cannot be read"] += 1
         for turn in _current_turns(log, left_out):
             number, row = turn
             for message in _messages_in(row, left_out):
@@ -108,11 +123,16 @@ def _describe_line(row: Row) -> str:
         if row.get(mark):
             return kind
     # Claude Code's lines of the type "system" are about the session
-    kinds = ("user", "assistant", *_OTHER_ROLES, "response_item", *_CALLS, *_RESULTS)
-    is_turn = row.get("type") in kinds
-    if is_turn or "role" in row or _holds_session(row):
+    kind = row.get("type")
+    has_role = _find_role(kind) not in (None, "system")
+    if (
+        has_role
+        or kind in ("response_item", *_CALLS, *_RESULTS)
+        or "role" in row
+        or _holds_session(row)
+    ):
         return ""
-    return f"lines of type {row['type']}" if "type" in row else "lines without a role"
+    return f"lines of type {kind}" if "type" in row else "lines without a role"
 
 
 def _current_turns(
@@ -238,6 +258,8 @@ def _find_role(name: Any) -> str | None:
 
 def _as_message(item: Row) -> Row:
     """Return a message, also of an item without a role: its type is the role, or it is a call or a result."""
+    if isinstance(item.get("data"), dict):  # of LangChain's files
+        item = {**item["data"], **item}
     if "role" in item or "type" not in item:
         return item
     if _find_role(item["type"]):
@@ -270,15 +292,25 @@ def _turns_in(item: Row, role: str, left_out: Counter[str]) -> Iterator[tuple[st
     content = item.get("content") or item.get("parts") or []
     blocks = list(content) if isinstance(content, list) else [content]
     blocks += [{"type": field, field: item[field]} for field in _MORE_FIELDS if item.get(field)]
-    calls = fields.objects_in(item, "tool_calls", required=False)
-    calls = [fields.object_in(call, "custom" if "custom" in call else "function") for call in calls]
+    names = [block.get("id") for block in blocks if isinstance(block, dict)]
+    calls = []
+    for call in fields.objects_in(item, "tool_calls", required=False):
+        if kind := next(filter(call.get, ("custom", "function")), None):
+            calls.append(fields.object_in(call, kind))
+        elif (call.get("id") or "") not in names:  # LangChain's may be in the content, too
+            calls.append(call)
     if item.get("function_call"):
         calls.append(fields.object_in(item, "function_call"))
     blocks += [{**call, "type": "function_call"} for call in calls]
+    if not blocks and not item.keys() & {"content", "parts"}:
+        left_out["turns without content"] += 1
     for block in blocks:
         if not isinstance(block, dict):
-            yield role, fields.text_in({"content": block}, "content")
+            is_value = role == "tool" and block is not None
+            content = _describe_value(block) if is_value else block
+            yield role, fields.text_in({"content": content}, "content")
             continue
+        block = _read_google_block(block)
         kind = block.get("type", block.get("content_type"))
         if kind in _TEXTS or (kind is None and "text" in block):
             yield role, fields.text_in(block, "text")
@@ -287,7 +319,11 @@ def _turns_in(item: Row, role: str, left_out: Counter[str]) -> Iterator[tuple[st
         elif kind in _CALLS:
             yield role, _describe_call(block)
         elif kind in _RESULTS:
-            content = block.get("content", block.get("output"))
+            contents = map(block.get, ("content", "output", "response", "result"))
+            content = next(filter(None, contents), None)
+            # of the AI SDK
+            if isinstance(content, dict) and content.keys() == {"type", "value"}:
+                content = content["value"]
             yield from _turns_in({"content": content}, "tool", left_out)
         elif kind is None and role == "tool":
             yield role, _describe_value(block)
@@ -295,10 +331,20 @@ def _turns_in(item: Row, role: str, left_out: Counter[str]) -> Iterator[tuple[st
             left_out[f"blocks of type {kind}"] += 1
 
 
+def _read_google_block(block: Row) -> Row:
+    """Return a block with its type, also of Google's API."""
+    if block.get("thought") is True:
+        return {"type": "thought"}
+    for field, kind in _GOOGLE_BLOCKS.items():
+        if isinstance(block.get(field), dict):
+            return {**block[field], "type": kind}
+    return block
+
+
 def _describe_call(call: Row) -> str:
     # Codex's call of the shell has no name
-    tool = fields.any_text_in(call, "name") or f"{call['type']}"
-    arguments: Any = next(filter(None, map(call.get, ("input", "arguments", "action"))), {})
+    tool = _name_in(call, "name", "toolName", "type")
+    arguments: Any = next(filter(None, map(call.get, ("input", "arguments", "args", "action"))), {})
     # those of OpenAI's format are JSON that a model wrote, which may be broken
     if not isinstance(arguments, dict):
         return f"{tool}: {_describe_value(arguments)}"
@@ -355,7 +401,7 @@ CORPUS = Corpus(
     "content, Claude Code's and Codex's logs, OpenAI's messages or ChatGPT's export.",
     licence="yours",
     homepage="",
-    version=2,  # nested arguments and objects that tools return are JSON
+    version=3,  # calls and results of Google's API, LangChain and the AI SDK
     release=_sessions_source,
     holds_code=True,
 )

@@ -72,6 +72,20 @@ GEMINI = """{"sessionId": "s", "messages": [{"type": "user", "content": [{"text"
 LANGCHAIN = """{"messages": [{"type": "human", "content": "a"}, {"type": "ai", "content": "b"},
   {"type": "tool", "content": "c"}, {"role": "user", "parts": [{"type": "text", "text": "d"}, {"type": "step-start"}]}]}
 """
+LANGCHAIN_FILE = """[{"type": "human", "data": {"content": "a", "type": "human"}},
+  {"type": "AIMessageChunk", "data": {"content": [{"type": "text", "text": "b"},
+    {"type": "tool_use", "id": "1", "name": "sh", "input": {"on": 1}}], "tool_calls": [
+    {"id": "1", "name": "sh", "args": {"on": 1}}, {"id": "2", "name": "ls", "args": {}}]}},
+  {"type": "tool", "data": {"content": 5}}]
+"""
+GOOGLE = """{"messages": [{"role": "user", "parts": [{"text": "a"}]}, {"role": "model", "parts": [
+  {"text": "t", "thought": true}, {"functionCall": {"name": "sh", "args": {"on": 1}}}]},
+  {"role": "user", "parts": [{"functionResponse": {"name": "sh", "response": {"exit": 0}}}]}]}
+"""
+AI_SDK = """{"messages": [{"role": "user", "content": "a"}, {"role": "assistant", "content": [
+  {"type": "tool-call", "toolName": "sh", "input": {"on": 1}}]}, {"role": "tool", "content": [
+  {"type": "tool-result", "toolName": "sh", "output": {"type": "text", "value": "c"}}]}]}
+"""
 # Of two answers to "a", b and c, the current node d follows the second.
 CHATGPT = """[{"title": "Chat", "current_node": "d", "mapping": {
   "root": {"message": null, "parent": null},
@@ -134,6 +148,9 @@ def outline(example: Example) -> str:
         (CHATGPT, "user: a\ntool: 42"),
         (GEMINI, "user: a\nassistant: b | c"),
         (LANGCHAIN, "user: a\nassistant: b\ntool: c\nuser: d"),
+        (LANGCHAIN_FILE, "user: a\nassistant: b | sh; on: 1 | ls\ntool: 5"),
+        (GOOGLE, 'user: a\nassistant: sh; on: 1\ntool: {"exit": 0}'),
+        (AI_SDK, "user: a\nassistant: sh; on: 1\ntool: c"),
         (
             '{"type": "user", "content": "a"}\n{"type": "gemini", "content": "b"}',
             "user: a\nassistant: b",
@@ -242,10 +259,24 @@ def test_files_without_a_session_are_counted(tmp_path: Path, cache: ArtifactCach
     }
 
 
+@pytest.mark.parametrize(
+    "end", ['{"role": "assist', '{"role": "user", "content": "\\ud83d', "\0\0"]
+)
+def test_a_log_that_is_still_written_has_its_whole_lines(
+    end: str, tmp_path: Path, cache: ArtifactCache
+) -> None:
+    """The last line, which may be cut anywhere, is counted; a log of nothing else is an error (BAD)."""
+    texts = read(write_log(tmp_path / "a.jsonl", f"{ASK}\n{end}"), cache)
+    (example,) = texts.splits["test"]
+    assert outline(example).startswith("user: Fix the test.")
+    assert texts.metadata["left_out"]["test"] == {"last lines that cannot be read": 1}
+
+
 NO_WAY = ":1: no way from current_node to the first message: "
 BAD = {
     f'{ASK}\n{{"role": ["user"], "content": "x"}}': ":2: unknown role: ['user']; write one of",
-    f'{ASK}\n\n{{"role": "user", "cont': ":3: not a JSON object on one line",
+    f'{ASK}\n\n{{"role": "user", "cont\n{ASK}': ":3: not a JSON object on one line",
+    '{"role": "user", "cont': ":1: not a JSON object on one line",
     '{"role": "user", "content": 5}': ":1: the field 'content' must be text, not a",
     '{"messages": "x"}': ":1: the field 'messages' must be a list",
     '{"mapping": {"a": {"parent": "a"}}, "current_node": "a"}': f"{NO_WAY}'a'",
