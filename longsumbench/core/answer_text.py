@@ -43,7 +43,7 @@ _MARKS = {
     "thinking": (
         rf"<[\w:-]*{_THOUGHT}>|(?-i:\[THINK(?:ING)?\])|◁think▷|<\|(?:begin|start)_?(?:of_?)?{_THOUGHT}\|>"
         rf"|<\|inner_prefix\|>|<unused94>(?:thought)?|<\|channel>(?:thought)?|<\|channel\|>\s*\w*{_CHANNEL_END}"
-        rf"|\A\s*(?:analysis|commentary){_BEFORE_MESSAGE}|\A(?-i:(?:analysis|commentary)(?=[A-Z]))"
+        rf"|\A\s*(?:analysis|commentary){_BEFORE_MESSAGE}|\A(?-i:(?:analysis|commentary)(?=[A-Z]|\s[\s\S]*assistantfinal))"
         r"|assistant(?:analysis|commentary)"
     ),
     "message": r"<\|message\|>|<\|constrain\|>\s*[\w/+-]*",
@@ -64,7 +64,7 @@ _STATES = {
 }
 # A code fence, or a tag that means the answer.
 _WRAPPER = re.compile(
-    r"(?P<fence>```|~~~)(?:[\w+-]*[ \t]*\n)?(?P<fenced>(?:(?!(?P=fence)).)*)(?:(?P=fence))?"
+    r"(?P<fence>`{3,}|~{3,})(?:[\w+-]*(?:[ \t]+[\w-]+=\S*)*[ \t]*\n)?(?P<fenced>(?:(?!(?P=fence)).)*)(?:(?P=fence))?"
     r"|<(?P<tag>answer|response|summary|final|final_answer|output|result)>(?P<tagged>(?:(?!</?(?P=tag)>).)*)"
     r"(?:</(?P=tag)>)?",
     re.DOTALL | re.IGNORECASE,

@@ -29,6 +29,7 @@ ANSWERS = {  # what a model writes around the same text
     "gpt-oss with a format": "<|channel|>final <|constrain|>markdown<|message|>{}<|return|>",
     "gpt-oss with a format, first mark lost": "final<|constrain|> text/markdown <|message|>{}",
     "gpt-oss, all marks lost": "analysisWe sum up.assistantfinal{}",
+    "gpt-oss, all marks lost but line breaks": "analysis\nWe sum up.\nassistantfinal\n{}",
     "the template began": "Okay, the user wants a summary.\n</think>\n\n{}",
     "a thought in a thought": "<think>Let me read. <think>Again.</think> Done.</think>{}",
     "ended twice": "One.</think>Two.</think>{}",
@@ -49,6 +50,8 @@ ANSWERS = {  # what a model writes around the same text
     "a prompt that is repeated": "<|user|>Sum up.<|assistant|>{}",
     "fence": "```markdown\n{}\n```",
     "fence that is not closed": "```\n{}",
+    "fence of four": "````md\n{}\n````",
+    "fence with a title": '```text title="summary.md"\n{}\n```',
     "tag": "<answer>{}</answer>",
     "all of them": "<think>a</think><answer>\n```text\n{}\n```</answer><|eot_id|>",
 }
