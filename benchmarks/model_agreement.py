@@ -199,6 +199,8 @@ def load_set(name: str, judged: Path, tables: Mapping[str, pd.DataFrame]) -> Sco
     of_models = {}
     for model, table in tables.items():
         rows = table[(table["variant"] == PLAIN) & (table["set"] == SCORED.get(name, name))]
+        if set(outputs.examples) - set(rows["id"]):
+            continue  # not finished, so not comparable
         rows = rows.set_index(["id", "system"]).drop(columns=KEYS[:2]).reindex(pairs)
         for measure_name, values in rows.dropna(axis="columns", how="all").items():
             of_models[f"{model}: {measure_name}"] = values.to_numpy(np.float64).reshape(shape)

@@ -159,6 +159,9 @@ def describe_biases(rows: pd.DataFrame) -> Iterator[str]:
             f"{model} says that a reference states its own sentences more probably than those of another document in"
             f" {told} of {len(margins)} sets{f'; not shown in {join_names(blind)}' if blind else ''}."
         )
+        seconds = of_model[of_model["measure"].str.endswith(": seconds")]["value"]
+        if len(seconds):
+            yield f"{model} takes {seconds.min():.0f} to {seconds.max():.0f} s a summary, by the set."
         for kind, what in (
             (LONGER, "a harmless sentence is added to the summary"),
             (SWAPPED, 'the question says "no or yes"'),
@@ -173,6 +176,20 @@ def describe_biases(rows: pd.DataFrame) -> Iterator[str]:
             if len(changes):
                 moved_names = join_names(moved, "; ") or "nothing is shown to change"
                 yield f"{model}, if {what}: {moved_names}."
+
+
+def describe_pairs(rows: pd.DataFrame) -> Iterator[str]:
+    """Say of each two language models in how many sets a verdict of both is shown to order summaries alike."""
+    between = rows[rows["kind"].str.startswith("tau with ") & (rows["kind"] != "tau with words")]
+    first = between["measure"].str.partition(": ")[0]
+    for (model, kind), of_pair in between.groupby([first, "kind"], sort=False):
+        counts = []
+        for measure, of_measure in of_pair.groupby("measure", sort=False):
+            num_alike = int((of_measure["lo"] > 0).sum())
+            heading = MEASURES[str(measure).partition(": ")[2]]
+            counts.append(f"{heading} in {num_alike} of {len(of_measure)} sets")
+        second = str(kind).removeprefix("tau with ")
+        yield f"{model} and {second} are shown to order summaries alike by {join_names(counts)}."
 
 
 def biases_table(rows: pd.DataFrame) -> Table:
@@ -204,7 +221,7 @@ def main() -> None:
     agreements, biases = pd.read_csv(AGREEMENTS), pd.read_csv(BIASES)
     faults = pd.read_csv(PUBLISHED_OF_MODELS)
     sentences = [describe_agreement(agreements, *judged) for judged in JUDGED]
-    sentences += [*describe_biases(biases), *describe_faults(faults)]
+    sentences += [*describe_biases(biases), *describe_pairs(biases), *describe_faults(faults)]
     tables = [agreement_table(agreements), biases_table(biases), faults_table(faults)]
     show_or_write(PAGE, tables, sentences, parser.parse_args())
 

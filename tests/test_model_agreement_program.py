@@ -92,11 +92,26 @@ def test_a_judge_that_tells_nothing_apart_is_named() -> None:
         {"measure": "Qwen: support", "kind": "change, longer", "value": 0.1, "lo": 0, "hi": 0.2},
         {"measure": "Qwen: judge_recall", "kind": "change, longer"}
         | {"value": -0.2, "lo": -0.3, "hi": -0.1},
+        {"set": "a", "measure": "Qwen: seconds", "kind": "mean", "value": 2.2},
+        {"set": "b", "measure": "Qwen: seconds", "kind": "mean", "value": 14.9},
     ]
-    margins, changes = page.describe_biases(pd.DataFrame(rows))
+    margins, seconds, changes = page.describe_biases(pd.DataFrame(rows))
+    assert seconds == "Qwen takes 2 to 15 s a summary, by the set."
     assert margins.endswith("in 1 of 2 sets; not shown in b.")
     assert changes == (
         "Qwen, if a harmless sentence is added to the summary: judged recall -0.200 (-0.300 to -0.100)."
+    )
+
+
+def test_two_models_are_alike_only_where_it_is_shown() -> None:
+    """Sets are counted whose interval is above 0, for each verdict of a pair; τ with words is of no pair."""
+    rows = []
+    for measure, lows in (("Qwen: support", (0.1, -0.1)), ("Qwen: judge_recall", (-0.5, 0.0))):
+        rows += [{"measure": measure, "kind": "tau with SmolLM2", "lo": low} for low in lows]
+        rows.append({"measure": measure, "kind": "tau with words", "lo": 0.3})
+    (said,) = page.describe_pairs(pd.DataFrame(rows))
+    assert said == (
+        "Qwen and SmolLM2 are shown to order summaries alike by support in 1 of 2 sets, judged recall in 0 of 2 sets."
     )
 
 
@@ -127,6 +142,12 @@ def test_scores_are_added_once_and_those_of_longer_summaries_to_others(
     for variant in (program.PLAIN, program.LONGER, program.PLAIN):
         program.measure(path, tmp_path, variant, [Length()])
     table = program.read_scores(path).groupby("variant")["length"].agg(["size", "count", "max"])
+    # an unfinished set is not shown
+    everything = program.read_scores(path)
+    unfinished = everything[everything["id"] != "07"]
+    for rows, is_shown in ((everything, True), (unfinished, False)):
+        scored = program.load_set("papers", tmp_path, {"Length": rows})
+        assert ("Length: length" in scored.of_models) is is_shown
     # a document without a source has no score
     assert list(table.loc[program.PLAIN]) == [24, 22, 6]
     assert list(table.loc[program.LONGER]) == [4, 2, 7 + len(program.HARMLESS)]

@@ -119,9 +119,9 @@ def _holds_session(row: Row) -> bool:
 
 def _describe_line(row: Row) -> str:
     """Return what a line without a turn is; empty for a turn or a session."""
-    for mark, about in _NO_TURN.items():
+    for mark, description in _NO_TURN.items():
         if row.get(mark):
-            return about
+            return description
     # Claude Code's lines of the type "system" are about the session
     kind = row.get("type")
     has_role = _find_role(kind) not in (None, "system")

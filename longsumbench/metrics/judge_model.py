@@ -62,9 +62,9 @@ def find_unlike(examples: Iterable[tuple[str, str, _T]]) -> dict[str, _T]:
     listed = list(examples)
     unlike = {}
     for index, (example_id, group, _) in enumerate(listed):
-        for following in chain(range(index + 1, len(listed)), range(index)):
-            _, other, sought = listed[following]
-            if other != group and sought:
+        for index_after in chain(range(index + 1, len(listed)), range(index)):
+            _, its_group, sought = listed[index_after]
+            if its_group != group and sought:
                 unlike[example_id] = sought
                 break
     return unlike
