@@ -1,5 +1,6 @@
 """One reader for texts and outputs: every format, the usual names of their fields, and what is refused."""
 
+import csv
 import gzip
 import json
 import logging
@@ -99,7 +100,9 @@ def test_a_table_keeps_every_value(
     rows = [{"id": "a", "document": text, "summary": other} for text, other in values]
     path = tmp_path / "a.csv"
     table = pd.DataFrame(rows)
-    table.to_csv(path, index=False, sep=delimiter, lineterminator=newline)
+    # Python 3.11 writes \n without quotes where lines end in \r
+    quoting = csv.QUOTE_ALL if newline == "\r" else csv.QUOTE_MINIMAL
+    table.to_csv(path, index=False, sep=delimiter, lineterminator=newline, quoting=quoting)
     assert rows_of(path) == rows
 
 
