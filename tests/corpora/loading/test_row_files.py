@@ -100,9 +100,14 @@ def test_a_table_keeps_every_value(
     rows = [{"id": "a", "document": text, "summary": other} for text, other in values]
     path = tmp_path / "a.csv"
     table = pd.DataFrame(rows)
-    # Python 3.11 writes \n without quotes where lines end in \r
-    quoting = csv.QUOTE_ALL if newline == "\r" else csv.QUOTE_MINIMAL
-    table.to_csv(path, index=False, sep=delimiter, lineterminator=newline, quoting=quoting)
+    table.to_csv(
+        path,
+        index=False,
+        sep=delimiter,
+        lineterminator=newline,
+        # Python 3.11 writes \n without quotes where lines end in \r
+        quoting=csv.QUOTE_ALL if newline == "\r" else csv.QUOTE_MINIMAL,
+    )
     assert rows_of(path) == rows
 
 
