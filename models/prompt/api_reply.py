@@ -128,8 +128,9 @@ class Choice:
         for part in content if isinstance(content, list) else [content]:
             if not isinstance(part, dict):
                 text += part or ""
-            elif part.get("type") not in ("thinking", "reasoning"):
-                text += str(part.get("text") or "")
+            elif (part.get("type") or "text") in ("text", "output_text"):
+                value = part.get("text")
+                text += str((value.get("value") if isinstance(value, dict) else value) or "")
         return text
 
     @property

@@ -151,7 +151,13 @@ def test_further_fields_are_sent_and_decide_the_answer() -> None:
         open_api(server.base_url, extra_body={"chat_template_kwargs": {}}, thinking=False)
 
 
-PARTS = [{"type": "thinking", "text": "Let me"}, {"text": "Two."}, {"text": None}]
+PARTS = [
+    {"type": "thinking", "text": "Let me"},
+    {"type": "reasoning_text", "text": "think."},
+    {"text": "Tw"},
+    {"type": "text", "text": {"value": "o.", "annotations": []}},
+    {"text": None},
+]
 REFUSAL, CUT = Answer("", True, True, 3, 2), Answer("The comm", False, False, 3, 2)
 
 
