@@ -19,7 +19,7 @@ from longsumbench.formatting import format_count
 UNKNOWN_MARK = re.compile(
     r"<[|｜][^<>\s]{1,40}>|<[^<>\s]{1,40}[|｜]>|\[/?[A-Z]+(?:_[A-Z]+)*\]|</?(?!key>)[A-Za-z][\w:-]*>"
 )
-_THOUGHT = r"(?:think(?:ing)?|thoughts?|reasoning|reflection|scratchpad|analysis)"
+_THOUGHT = r"(?:think(?:ing)?|thoughts?|reason(?:ing)?|reflection|scratch_?pad|monologue|analysis)(?:_process)?"
 _OTHER_ROLE = r"(?:user|human|system|developer|tool|observation|ipython)"
 _ROLE = r"(?:assistant|model|chatbot)"
 _TURN = r"(?:<\|(?:im_start|start|start_header_id|header_start|start_of_role)\|>|<start_of_turn>|<\|turn>|<extra_id_1>)\s*"
@@ -32,7 +32,7 @@ _MARKS = {
     "turn": rf"{_TURN}(?:{_ROLE}\b)?{_TURN_END}|<[|｜]{_ROLE}(?:_token)?[|｜]>|\[\|{_ROLE}\|\]",
     # it may end thinking that the chat template began; most models, Mistral, Kimi, Cohere, Apertus, MedGemma, Apriel
     "thinking_end": (
-        rf"</[\w:-]*{_THOUGHT}>|(?-i:\[/THINK(?:ING)?\])|◁/think▷|<\|end_?(?:of_?)?{_THOUGHT}\|>|<\|inner_suffix\|>"
+        rf"</[\w:-]*{_THOUGHT}\s*>|(?-i:\[/THINK(?:ING)?\])|◁/think▷|<\|end_?(?:of_?)?{_THOUGHT}\|>|<\|inner_suffix\|>"
         r"|<unused95>|\[BEGIN FINAL RESPONSE\]"
     ),
     # gpt-oss, also after a decoder that drops special tokens: "analysisLet me read.assistantfinalA summary."; Gemma
@@ -41,7 +41,7 @@ _MARKS = {
         r"|</?channel\|>"
     ),
     "thinking": (
-        rf"<[\w:-]*{_THOUGHT}>|(?-i:\[THINK(?:ING)?\])|◁think▷|<\|(?:begin|start)_?(?:of_?)?{_THOUGHT}\|>"
+        rf"<[\w:-]*{_THOUGHT}\s*>|(?-i:\[THINK(?:ING)?\])|◁think▷|<\|(?:begin|start)_?(?:of_?)?{_THOUGHT}\|>"
         rf"|<\|inner_prefix\|>|<unused94>(?:thought)?|<\|channel>(?:thought)?|<\|channel\|>\s*\w*{_CHANNEL_END}"
         rf"|\A\s*(?:analysis|commentary){_BEFORE_MESSAGE}|\A(?-i:(?:analysis|commentary)(?=[A-Z]|\s[\s\S]*assistantfinal))"
         r"|assistant(?:analysis|commentary)"
