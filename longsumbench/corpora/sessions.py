@@ -10,7 +10,7 @@ what a tool returned it is "tool". Content is text, or a list of blocks: text, c
 paragraphs, and line breaks end sentences. A call is a paragraph of the tool's name and its arguments, one a line.
 
 Thoughts, images and other blocks are left out and counted by their types. So are lines that are no turn of the session
-(titles, subagents, summaries of earlier compactions), a last line that cannot be read, turns of abandoned branches, and
+(titles, subagents, summaries of earlier compactions), a last line that is not whole, turns of abandoned branches, and
 files without a session.
 """
 
@@ -29,7 +29,11 @@ from longsumbench.core import Corpus, Document, Entry, Example, PartialExample, 
 from longsumbench.corpora.loading import fields
 from longsumbench.corpora.loading.files import local_source
 from longsumbench.corpora.loading.row_files import EmptyFile, FileRow, holds_rows, read_file
-from longsumbench.corpora.loading.text_files import describe_unread_file, visible_files
+from longsumbench.corpora.loading.text_files import (
+    OF_A_CUT_LINE,
+    describe_unread_file,
+    visible_files,
+)
 from longsumbench.errors import DataError
 from longsumbench.sentences import split_summary, unify_line_breaks
 
@@ -42,7 +46,7 @@ _OTHER_ROLES = {
 }
 _TEXTS = ("text", "input_text", "output_text", "code", "execution_output", "audio_transcription")
 _CALLS = ("tool_use", "function_call", "custom_tool_call", "local_shell_call", "tool-call")
-_RESULTS = ("tool_result", *(f"{call}_output" for call in _CALLS[1:4]), "tool-result")
+_RESULTS = ("tool_result", "tool-result", *(f"{call}_output" for call in _CALLS))
 # of OpenAI's messages, Gemini's command and Vercel's AI SDK, next to the content
 _MORE_FIELDS = ("refusal", "reasoning_content", "audio", "toolCalls", "toolInvocations")
 # of Google's API, where the kind of a block is a field
@@ -79,11 +83,11 @@ def session_example(rows: Iterable[FileRow], identity: str) -> PartialExample:
             number = line.line
             try:
                 log.append((number, line.load()))
-            except fields.BadRow:
-                # of a log that is still being written
-                if not log or line is not lines[-1]:
+            except fields.BadRow as error:
+                # the last line of a log that is still being written
+                if not log or line is not lines[-1] or error.reason not in OF_A_CUT_LINE:
                     raise
-                left_out["last lines that cannot be read"] += 1
+                left_out["last lines that are not whole"] += 1
         for turn in _current_turns(log, left_out):
             number, row = turn
             for message in _messages_in(row, left_out):

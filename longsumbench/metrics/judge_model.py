@@ -54,10 +54,10 @@ class JudgeQuestion(NamedTuple):
 
 
 def find_unlike(examples: Iterable[tuple[str, str, _T]]) -> dict[str, _T]:
-    """Return the id of each example → what the next one of another source has that is not empty; without it, none has.
+    """Return the id of each example → what the next one of another source has; one without it is passed over.
 
     Args:
-        examples: the id, the group and what is looked for.
+        examples: the id, the group and what is looked for; empty if an example has none.
     """
     listed = list(examples)
     unlike = {}

@@ -269,13 +269,15 @@ def test_a_log_that_is_still_written_has_its_whole_lines(
     texts = read(write_log(tmp_path / "a.jsonl", f"{ASK}\n{end}"), cache)
     (example,) = texts.splits["test"]
     assert outline(example).startswith("user: Fix the test.")
-    assert texts.metadata["left_out"]["test"] == {"last lines that cannot be read": 1}
+    assert texts.metadata["left_out"]["test"] == {"last lines that are not whole": 1}
 
 
 NO_WAY = ":1: no way from current_node to the first message: "
 BAD = {
     f'{ASK}\n{{"role": ["user"], "content": "x"}}': ":2: unknown role: ['user']; write one of",
     f'{ASK}\n\n{{"role": "user", "cont\n{ASK}': ":3: not a JSON object on one line",
+    f'{ASK}\n{{"role": "user", "role": "tool", "content": "x"}}': ":2: a key is given twice",
+    f'{ASK}\n{{"role": "user", "content": "\\ud83d"}}': ":2: half a character",
     '{"role": "user", "cont': ":1: not a JSON object on one line",
     '{"role": "user", "content": 5}': ":1: the field 'content' must be text, not a",
     '{"messages": "x"}': ":1: the field 'messages' must be a list",

@@ -157,12 +157,12 @@ def test_no_from_any_text_is_not_in_the_summary(monkeypatch: pytest.MonkeyPatch)
     prompts = "\n".join(script.prompts("reader"))
     texts = ["A summary.", "It rains.", "It was dropped.", "Rain.", "The bridge was dropped."]
     assert sorted(re.findall(r"Text:\n(.*)", prompts)) == texts
-    asked = len(script.asked)
+    num_asked = len(script.asked)
     for example in examples:
         scores = metric.score("A summary.", example)
         assert (scores["answers"], scores["answers_guessed"]) == (1, 0)
         assert (scores["answers_unrelated"], scores["answers_margin"]) == (1, 0)
-    assert len(script.asked) == asked
+    assert len(script.asked) == num_asked
     alone = answers().score("A summary.", examples[0])
     assert (math.isnan(alone["answers_unrelated"]), alone["answers_margin"]) == (True, 1)
 

@@ -24,6 +24,8 @@ _MAX_NAMES = 5  # files in a message
 _PART_NAME = re.compile(r"(.*?)[-_.]?(\d+)[-_]of[-_](\d+)(?:-[0-9a-f]{16})?(.*)")
 _NOT_OBJECT = "not a JSON object"
 _NOT_ON_LINE = f"{_NOT_OBJECT} on one line"
+_NOT_UTF8, _HAS_NUL = "not UTF-8", "the character NUL"
+OF_A_CUT_LINE = (_NOT_ON_LINE, _NOT_UTF8, _HAS_NUL)  # why a line that is not whole cannot be read
 _SURROGATE = re.compile(r"\\u[dD][89a-fA-F]")  # as JSON may write one
 
 
@@ -185,11 +187,11 @@ def decoded(content: bytes, place: str = "the line") -> str:
         text = content.decode("utf-8")
     except UnicodeDecodeError as error:
         raise BadRow(
-            "not UTF-8", f"byte {error.start + 1} of {place}; save the file as UTF-8"
+            _NOT_UTF8, f"byte {error.start + 1} of {place}; save the file as UTF-8"
         ) from error
     if (index := text.find("\0")) >= 0:
         raise BadRow(
-            "the character NUL",
+            _HAS_NUL,
             f"character {index + 1} of {place}; remove it, or save the file as UTF-8",
         )
     return text
